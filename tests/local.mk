@@ -24,7 +24,7 @@ test_public = \
     tests/csr tests/trajectory
 
 test_internal = tests/hal_spec tests/arguments tests/nvrtc tests/own_fft tests/bslz4 tests/mutations tests/fuzz tests/azint_cache tests/azint_detectors tests/caches \
-    tests/azint_loops tests/azint_ops tests/azint_kept tests/azint_kernels tests/nufft_lacks tests/eval_lacks tests/stencil_faces tests/formula tests/hls_args \
+    tests/azint_loops tests/azint_ops tests/azint_kept tests/azint_kernels tests/azint_lanes tests/azint_lanes_unit tests/nufft_lacks tests/eval_lacks tests/stencil_faces tests/formula tests/hls_args \
     tests/pipeline tests/pipeline_push tests/pipeline_refuse tests/pipeline_rows tests/near tests/readers tests/read_errors
 
 # The longest first, so that none is left alone at the end.
@@ -139,8 +139,16 @@ tests/reversed/families.c: $(wildcard $(srcdir)/families/*.* $(srcdir)/families/
 	    */kernels.def) awk '/^ *ARG\(/ { held = $$0 "\n" held; next } { printf "%s%s\n", held, $$0; held = "" }' $$f ;; \
 	    *) cat $$f ;; esac > $$to || exit 1; done
 
-# Texts of backends/gpu on the host, where lanes are threads (tests/lanes.h): parse_lanes.cl, settle.cl, digits.cl, and
-# pencil.cl with several options.
+# Texts of backends/gpu on the host, where lanes are threads (tests/lanes.h): sums_one.cl, parse_lanes.cl, settle.cl,
+# digits.cl, and pencil.cl with several options.
+azint_lanes_flags = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DPIXEL_FLOAT=0
+tests_azint_lanes_LDADD = $(inside)
+tests_azint_lanes_CPPFLAGS = $(azint_lanes_flags) -DPIXEL_BYTES=4 -DPIXEL_SIGNED=1 -DVARIANCE=1 -DUNIT=0 -DFIRST_VALID=-2147483647 \
+    -DFIRST_INVALID=2147483645
+tests_azint_lanes_unit_SOURCES = tests/azint_lanes.c
+tests_azint_lanes_unit_LDADD = $(inside)
+tests_azint_lanes_unit_CPPFLAGS = $(azint_lanes_flags) -DPIXEL_BYTES=2 -DPIXEL_SIGNED=1 -DVARIANCE=1 -DUNIT=1 -DFIRST_VALID=-32767 \
+    -DFIRST_INVALID=32765
 tests_parse_lanes_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
 tests_sort_digits_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DGROUP_SIZE=64 -DTILE=1024 -DREAL=double -DFLOATS=0
 tests_sort_digits_plain_SOURCES = tests/sort_digits.c

@@ -33,6 +33,12 @@ static const struct {
     { "fused, a new one", gpu_text_azint_fast,
       "-arch=compute_90 -DGROUP_SIZE=128 -DELEM=4 -DUNIT=0 -DFIRST_INVALID=4294967295u " ROW
       " " PIXELS("4", "0", "0") },
+    { "fused, pixels with a sign, an old one", gpu_text_azint_fast,
+      "-arch=compute_75 -DGROUP_SIZE=128 -DELEM=2 -DUNIT=1 -DFIRST_INVALID=32765 -DFIRST_VALID=-32767 " ROW
+      " " PIXELS("2", "1", "0") },
+    { "the same of four bytes", gpu_text_azint_fast,
+      "-arch=compute_90 -DGROUP_SIZE=128 -DELEM=4 -DUNIT=0 -DFIRST_INVALID=2147483645 -DFIRST_VALID=0 " ROW
+      " " PIXELS("4", "1", "0") },
     { "sums of images", gpu_text_azint, "-arch=compute_75 -DGROUP_SIZE=256 " PIXELS("4", "1", "1") },
     { "filters, without 64-bit atomics", gpu_text_filter,
       "-arch=compute_90 -DATOMICS=32 -DGROUP_SIZE=128 " PIXELS("2", "1", "0") },
@@ -341,6 +347,111 @@ static void test_groups(void)
        "more lines than 32 bits number: %u x %u groups", grid.groups[0], grid.groups[1]);
 }
 
+/* Of a GPU that neither compiles nor runs anything: which text of coded frames is the first, and its options; whether
+ * images were decoded fast. */
+static const char *first_text;
+static char first_options[GPU_OPTIONS_BYTES];
+static bool decoded_fast;
+
+static int note_text(void *device, const char *text, const char *const *options, int n, void **module)
+{
+    *module = device;
+    if (first_text)
+        return 0;
+    size_t used = 0;
+    first_text = text;
+    for (int i = 0; i < n && used < sizeof first_options; i++)
+        used += (size_t)snprintf(first_options + used, sizeof first_options - used, "%s ", options[i]);
+    return 0;
+}
+
+static void no_release(void *device, void *module)
+{
+    (void)device, (void)module;
+}
+
+static const void *plan_in(const hcy_block *block)
+{
+    return block->handle;
+}
+
+static int find_name(void *device, void *module, const char *name, uint32_t local_bytes, void **function)
+{
+    (void)device, (void)module, (void)local_bytes;
+    *function = (void *)(uintptr_t)name;
+    return 0;
+}
+
+static int note_launch(void *queue, void *function, const struct gpu_grid *grid, const struct gpu_arg *args, size_t n)
+{
+    (void)queue, (void)grid, (void)args, (void)n;
+    decoded_fast = decoded_fast || !strcmp(function, "gpu_decode_fast");
+    return 0;
+}
+
+static int no_zeros(void *queue, const hcy_value *buffer, size_t offset, size_t size)
+{
+    (void)queue, (void)buffer, (void)offset, (void)size;
+    return 0;
+}
+
+/* A launch of a frame follows, with scratch memory from `offset` of its block on. */
+static const char *text_at(uint32_t type, uint64_t pixels, hcy_azint_range invalid, size_t offset)
+{
+    static const struct gpu_row row = { 8, 8, 256, 4 };
+    const struct gpu_ops ops = { .compile = note_text, .module_release = no_release, .plan = plan_in, .units = 132,
+                                 .lanes = true, .row = &row, .function = find_name, .launch = note_launch,
+                                 .zero = no_zeros };
+    const uint32_t bytes = hcy_pixel_type(type)->bytes;
+    const hcy_bslz4_job coding = { HCY_CODEC_BSLZ4, bytes, pixels * bytes, 0, 0 };
+    const hcy_azint_job job = { .n_pixels = pixels, .n_bins = 10, .pixel_type = type, .n_invalid = 1,
+                                .invalid = { invalid } };
+    struct gpu_plan plan = { .at = { .n_pixels = pixels, .n_bins = 10 } };
+    const hcy_block block = { .handle = &plan }, memory = { .address = 4096 };
+    hcy_value values[9];
+    const hcy_launch_desc launch = { .items = 1, .values = values, .n_values = 9 };
+    struct gpu_kernel *kernel;
+    size_t size;
+    for (int i = 0; i < 9; i++)
+        values[i] = (hcy_value){ .block = &memory, .bytes_left = (size_t)1 << 40 };
+    values[HCY_ARG_AT(bslz4_azint, scratch)].offset = offset;
+    values[HCY_ARG_AT(bslz4_azint, coding)].bytes = &coding;
+    values[HCY_ARG_AT(bslz4_azint, plan)].block = &block;
+    values[HCY_ARG_AT(bslz4_azint, job)].bytes = &job;
+    first_text = NULL;
+    decoded_fast = false;
+    if (gpu_kernel_get(&kernel, &ops, &plan, "bslz4_azint") || gpu_kernel_scratch_size(&size, kernel, 1, values, 9) ||
+        gpu_kernel_launch(kernel, NULL, &launch))
+        bail_out("no kernel: %s", hcy_last_error()->text);
+    gpu_kernel_release(kernel);
+    return first_text;
+}
+
+static const char *text_of(uint32_t type, uint64_t pixels, hcy_azint_range invalid)
+{
+    return text_at(type, pixels, invalid, 0);
+}
+
+/* Which frames go from coded blocks to sums; of the others, whose images are decoded by the fast kernels. */
+static void test_ways(void)
+{
+    const uint64_t most = (uint64_t)1 << 27, low = (uint64_t)INT32_MIN;
+    const hcy_azint_range none = { 1, 0 }, zero = { 0, 0 }, lowest = { low, low };
+    const hcy_azint_range minus = { (uint64_t)-3, (uint64_t)-1 };
+    ok(text_of(HCY_PIXEL_U16, 100000, none) == gpu_text_azint_fast, "frames of uint16 need no images");
+    ok(text_of(HCY_PIXEL_I32, 100000, lowest) == gpu_text_azint_fast &&
+       strstr(first_options, "-DFIRST_INVALID=2147483645 -DFIRST_VALID=-2147483647 "),
+       "nor do those of int32: %s", first_options);
+    ok(text_of(HCY_PIXEL_I16, 100000, minus) == gpu_text_azint_fast &&
+       strstr(first_options, "-DFIRST_INVALID=32765 -DFIRST_VALID=0 "), "whatever is invalid below 0: %s", first_options);
+    ok(text_of(HCY_PIXEL_I16, 100000, zero) == gpu_text_decode_fast &&
+       text_of(HCY_PIXEL_U32, 100000, zero) == gpu_text_decode_fast, "invalid zeros are looked for in images");
+    ok(text_of(HCY_PIXEL_F32, 100000, none) == gpu_text_decode_fast && decoded_fast, "floats come from images");
+    ok(text_of(HCY_PIXEL_U8, 100000, none) == gpu_text_decode, "the fast kernels do not know bytes");
+    ok(text_of(HCY_PIXEL_U16, most - 8, none) == gpu_text_azint_fast &&
+       text_of(HCY_PIXEL_U16, most, none) == gpu_text_decode_fast, "pixels that sums of 64 bits have no room for");
+}
+
 static void test_compiler(void)
 {
     const struct nvrtc_api *rtc = nvrtc_load();
@@ -361,6 +472,7 @@ int main(void)
 {
     const char *sanitizer = getenv("HCY_SANITIZER");
     test_groups();
+    test_ways();
     test_fast_text("x = exp(x)", false);
     test_fast_text("fast: x = exp(x)", true);
     test_fast_scan();

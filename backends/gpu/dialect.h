@@ -94,6 +94,7 @@ typedef unsigned long long uint64_t;
 #define DOT_BYTES(a, b, sum) __dp4a((unsigned)(a), (unsigned)(b), (unsigned)(sum)) /* four products of bytes */
 /* sum += a * b, 64 bits of 32: one instruction that compilers do not always choose. */
 #define MUL_ADD_64(sum, a, b) asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(a), "r"(b))
+#define MUL_ADD_SIGNED_64(sum, a, b) asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(sum) : "r"(a), "r"(b))
 #elif defined __OPENCL_VERSION__
 #if ATOMICS == 64
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
@@ -272,6 +273,7 @@ static inline uint bytes_dot(uint a, uint b, uint sum)
 #define READ_ONLY(p) load_constant(p)
 #define DOT_BYTES(a, b, sum) bytes_dot((a), (b), (sum))
 #define MUL_ADD_64(sum, a, b) asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(a), "r"(b))
+#define MUL_ADD_SIGNED_64(sum, a, b) asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(sum) : "r"(a), "r"(b))
 #endif
 #else
 #error "no dialect for this compiler"

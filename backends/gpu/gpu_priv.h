@@ -169,6 +169,8 @@ int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, con
 uint32_t gpu_rest_group(const struct gpu_coded *c, const struct gpu_call *call);
 struct gpu_grid gpu_rest_grid(const struct gpu_coded *c, const struct gpu_call *call);
 
+/* Whether the fast kernels can do that: images are written in words, and a group has its local memory. */
+bool gpu_decodes_fast(const struct gpu_call *call, const hcy_bslz4_job *job);
 /* Compiles what gpu_coded_decode() needs. */
 int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call);
 int gpu_decode_launch(const struct gpu_call *call);

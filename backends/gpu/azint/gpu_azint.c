@@ -15,6 +15,7 @@ struct azint {
     const hcy_value *tables, *sums, *reports;
     struct gpu_variant *variant;
     struct gpu_coded coded;
+    bool fused;         /* the fast way, with no images; */
     size_t images;      /* in the scratch memory: frames decoded first, */
     size_t fast, pairs; /* or sums of the fast way, up to */
     size_t list;        /* the list of heavy groups, which ends at coded.end */
@@ -23,8 +24,10 @@ struct azint {
 
 /* Sums of two frames to a word stay exact up to that many pixels. */
 #define UNIT_PIXELS (1u << 24)
+/* Rows of the fast way stay below 2^63 for so many: each adds less than 2^36 to a bin's. */
+#define FUSED_PIXELS (1u << 27)
 /* Values up to here may be counted without being looked at. */
-#define BYTE 255u
+#define BYTE 255
 
 const struct hcy_pixel_type *gpu_job_pixel(const struct gpu_call *call, const struct gpu_plan *plan, bool filter,
                                            const hcy_azint_job *job)
@@ -171,14 +174,28 @@ int gpu_image_launch(const struct gpu_call *call)
 
 /* --- bslz4_azint --- */
 
-/* The lowest value that is invalid; UINT32_MAX if none is. */
-static uint64_t first_invalid(const hcy_azint_job *job)
+/* Values that need not be looked at, as none of them is invalid: `from` to `to` - 1.  False: some of a byte are. */
+struct looked_past {
+    int64_t from, to;
+};
+static bool look_past(struct looked_past *p, const hcy_azint_job *job, const struct hcy_pixel_type *pixel)
 {
-    uint64_t first = UINT32_MAX;
-    for (uint32_t k = 0; k < job->n_invalid; k++)
-        if (job->invalid[k].lo <= job->invalid[k].hi && job->invalid[k].lo < first)
-            first = job->invalid[k].lo;
-    return first;
+    const int64_t most = (int64_t)(UINT64_MAX >> (64 - 8 * pixel->bytes + pixel->is_signed));
+    /* The ends all are looked at: so a text does for the invalid values of most detectors. */
+    *p = (struct looked_past){ pixel->is_signed ? -most : 0, most - 2 };
+    for (uint32_t k = 0; k < job->n_invalid; k++) {
+        const hcy_azint_range *r = &job->invalid[k];
+        const bool below = pixel->is_signed && (int64_t)r->hi < 0;
+        if (pixel->is_signed ? (int64_t)r->lo > (int64_t)r->hi : r->lo > r->hi)
+            continue;
+        if (below && (int64_t)r->hi >= p->from)
+            p->from = (int64_t)r->hi + 1;
+        else if (!below && (pixel->is_signed ? (int64_t)r->lo <= BYTE : r->lo <= BYTE))
+            return false;
+        else if (!below && r->lo < (uint64_t)p->to)
+            p->to = (int64_t)r->lo;
+    }
+    return true;
 }
 
 /* Eight windows of a group of `heavy` are more than some devices have; there images come between. */
@@ -196,7 +213,7 @@ static int lay_sums(struct azint *a, const struct gpu_call *call)
     a->images = a->fast = a->pairs = a->list = (a->coded.end + 255) / 256 * 256;
     int status;
     /* Where the fused kernels cannot go, whole images come between decoding and summing. */
-    if (!a->coded.batch.fast) {
+    if (!a->fused) {
         status = hcy_size_mul(&size, call->items, a->coded.batch.image_bytes);
         return status ? status : hcy_size_add(&a->coded.end, a->images, size);
     }
@@ -212,20 +229,15 @@ static int lay_sums(struct azint *a, const struct gpu_call *call)
                   : hcy_size_add(&a->coded.end, a->list, groups * a->coded.batch.n_blocks * sizeof(uint32_t));
 }
 
-/* Values from here on are looked at.  The top ones all are: so a text does for those of most detectors. */
-static uint64_t looked_at(const struct azint *a)
-{
-    const uint64_t top = (UINT64_MAX >> (64 - 8 * a->pixel->bytes)) - 2, first = first_invalid(a->job);
-    return first < top ? first : top;
-}
-
-static int fast_variant(struct azint *a, const struct gpu_call *call)
+static int fast_variant(struct azint *a, const struct gpu_call *call, const struct looked_past *past)
 {
     char options[GPU_OPTIONS_BYTES];
     int n = gpu_pixel_options(options, gpu_rest_group(&a->coded, call), a->pixel,
                               variance_of(a->job));
-    n += snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DUNIT=%u -DFIRST_INVALID=%lluu",
-                  a->pixel->bytes, a->unit, (unsigned long long)looked_at(a));
+    n += snprintf(options + n, sizeof options - (size_t)n, " -DELEM=%u -DUNIT=%u -DFIRST_INVALID=%lld%s",
+                  a->pixel->bytes, a->unit, (long long)past->to, a->pixel->is_signed ? "" : "u");
+    if (a->pixel->is_signed)
+        n += snprintf(options + n, sizeof options - (size_t)n, " -DFIRST_VALID=%lld", (long long)past->from);
     gpu_row_options(call, options, n);
     return gpu_variant_get(&a->coded.variant, call->kernel, gpu_text_azint_fast, options);
 }
@@ -240,15 +252,19 @@ static int open_coded(struct azint *a, const struct gpu_call *call)
     status = hcy_azint_check_coding(gpu_kernel_name(call->kernel), a->job, coding);
     if (status)
         return status;
-    /* The fast kernels count pixels of a byte without looking at them, so no such value may be invalid. */
-    status = gpu_coded_open(&a->coded, call, coding,
-                            !a->pixel->is_signed && first_invalid(a->job) > BYTE && has_local_room(call));
+    /* The fused kernels count pixels of a byte without looking at them, so no such value may be invalid.  Images are
+     * decoded fast where they can be. */
+    struct looked_past past = { 0, 0 };
+    a->fused = !a->pixel->is_float && a->pixel->bytes <= 4 && look_past(&past, a->job, a->pixel) &&
+               a->job->n_pixels < FUSED_PIXELS && has_local_room(call);
+    status = gpu_coded_open(&a->coded, call, coding, a->fused || gpu_decodes_fast(call, coding));
+    a->fused = a->fused && a->coded.batch.fast;
     /* Sums of two frames share a word, which more pixels might overflow. */
     a->unit = a->plan->unit && a->job->n_pixels < UNIT_PIXELS;
     if (!status)
         status = lay_sums(a, call);
-    if (!status && a->coded.batch.fast)
-        return fast_variant(a, call);
+    if (!status && a->fused)
+        return fast_variant(a, call, &past);
     if (!status)
         status = gpu_decode_variant(&a->coded, call);
     return status ? status : image_variant(a, call);
@@ -383,16 +399,13 @@ int gpu_azint_launch(const struct gpu_call *call)
 {
     struct azint a;
     int status = open_coded(&a, call);
-    /* Read before the buffers are set: chunks that are not aligned clear the flag, but the memory was laid
-     * out for the fast kernels. */
-    bool fast = a.coded.batch.fast;
     if (!status)
         status = gpu_coded_set(&a.coded, call, GPU_CODED_AT(bslz4_azint));
     if (status)
         return status;
     a.sums = &call->values[CODED_AT(sums)];
     a.reports = &call->values[CODED_AT(reports)];
-    if (fast)
+    if (a.fused)
         return run_fast(&a, call);
     status = open_sums(&a, call);
     if (!status)

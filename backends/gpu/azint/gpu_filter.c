@@ -113,7 +113,7 @@ static int open_deviation(struct deviation *s, const struct gpu_call *call)
     if (!status)
         status = hcy_azint_check_coding(gpu_kernel_name(call->kernel), s->filter.job, coding);
     if (!status)
-        status = gpu_coded_open(&s->coded, call, coding, coding->image_bytes % 4 == 0);
+        status = gpu_coded_open(&s->coded, call, coding, gpu_decodes_fast(call, coding));
     if (!status)
         status = gpu_decode_variant(&s->coded, call);
     /* The images stand behind the decoder's own scratch memory, aligned as buffers are. */

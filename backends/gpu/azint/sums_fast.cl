@@ -1,15 +1,18 @@
 /* sums_fast.cl - from commands to sums, the image nowhere: eight frames a group, so that they share the weights.
  *
  * gpu_azint_small takes blocks whose pixels mostly fit a byte: windows of a few planes, tiles of 8 frames x u8.
- * Pixels that do not fit, if they are not masked anyway, go one by one; in the tile they are zeros.
+ * Pixels that do not fit, as no negative one does, go one by one if they are not masked anyway; in the tile they are
+ * zeros.
  * gpu_azint_heavy takes all others, in windows of all planes that become tiles of whole pixels in place.
  * A group's eight blocks go the same way, decided by what the parser noted: the first kernel lists what it leaves
- * to the second, whose groups, few enough to be on the device all at once, share the list.
+ * to the second, whose groups, few enough to be on the device all at once, share the list.  Planes above a byte that
+ * are all alike are one command to the parser, however many pixels are negative: so of signed pixels the first kernel
+ * counts those that do not fit, and may still leave its blocks to the second.
  *
  * Sums meet in the rows of sums_rest.cl.
  *
  * UNIT (all weights are one) and FIRST_INVALID (the lowest invalid value, above 255) are given when the text is
- * compiled.
+ * compiled; where pixels have a sign, also FIRST_VALID, which is above all invalid values that are negative.
  */
 #pragma once
 #include "azint/sums_rest_kernel.cl"
@@ -61,7 +64,22 @@ DEVICE u32 one_pixel(const NEAR u32 *window, const NEAR struct plane_places *pla
     u32 v = 0;
     for (u32 p = 0; p < PLANES; p++)
         v |= (window[((const NEAR u32 *)places)[p] + w] >> bit & 1) << p;
-    return v;
+    return pixel_word(v);
+}
+
+/* Has a lane too many of a block's pixels that are not masked and do not fit a byte?  They go one by one. */
+#define MANY_HIGH 8
+DEVICE int too_bright(const struct azint_target *t, const NEAR u32 *window, const NEAR struct plane_places *places,
+                      u32 new_planes, u32 b, u32 lane)
+{
+    u32 n = 0;
+    for (u32 w = lane; w < PLANE_WORDS; w += GPU_LANES) {
+        u64 first = (u64)b * BLOCK_PIXELS + 32 * w;
+        if (first < (u64)t->plan.at.n_tiles * GPU_TILE)
+            n += POPCOUNT(high_pixels(window, places, new_planes, w) &
+                          ~((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32]);
+    }
+    return ANY(n > MANY_HIGH);
 }
 
 /* The pixels of word w of four frames that do not fit a byte, one by one: seldom any, so they are looked for anew
@@ -308,6 +326,22 @@ void gpu_azint_small(struct gpu_batch batch, hcy_azint_job job, struct gpu_plan_
     find_planes(&eight.places[warp], info.new_planes, lane);
     if (lane == 0)
         eight.new_planes[warp] = info.counts ? info.new_planes : 0;
+#if PIXEL_SIGNED
+    LOCAL u32 bright;
+    if (ITEM == 0)
+        bright = 0;
+    BARRIER();
+    if (info.counts && too_bright(&target, (const NEAR u32 *)(windows + warp * SMALL_WINDOW), &eight.places[warp],
+                                  info.new_planes, b, lane) && lane == 0)
+        NEAR_OR32(&bright, 1);
+    BARRIER();
+    /* All decide alike.  Commands stay in memory, so `heavy` can do the blocks again without parsing. */
+    if (bright) {
+        if (ITEM == 0)
+            heavy_list[ATOMIC_ADD32(&state->heavy, 1)] = b * GROUPS + GROUP;
+        return;
+    }
+#endif
     for (u32 t = 0; t < BLOCK_TILES && b * BLOCK_TILES + t < at.n_tiles; t++) {
         BARRIER();
         if (t)
@@ -329,8 +363,20 @@ DEVICE u32 whole_pixel(const NEAR u32 *words, u32 w, u32 i)
 {
 #if ELEM == 4
     return words[i * PLANE_WORDS + w];
+#elif PIXEL_SIGNED
+    return pixel_word(words[(i & 15) * PLANE_WORDS + w] >> (i & 16));
 #else
     return words[(i & 15) * PLANE_WORDS + w] >> (i & 16) & 0xffff;
+#endif
+}
+
+/* May it be invalid? */
+DEVICE int is_looked_at(u32 v)
+{
+#if PIXEL_SIGNED
+    return (i32)v < (FIRST_VALID) || (i32)v >= FIRST_INVALID;
+#else
+    return v >= FIRST_INVALID;
 #endif
 }
 
@@ -352,7 +398,7 @@ DEVICE void whole_pixels(const struct azint_target *t, NEAR u32 *words, const NE
         }
         UNROLL
         for (int i = 0; i < 32; i++)
-            lost |= a[i] >= FIRST_INVALID ? 1u << i : 0;
+            lost |= is_looked_at(pixel_word(a[i])) ? 1u << i : 0;
 #if ELEM == 4
         UNROLL
         for (int i = 0; i < 32; i++)
@@ -364,8 +410,8 @@ DEVICE void whole_pixels(const struct azint_target *t, NEAR u32 *words, const NE
 #endif
         for (lost &= ~masked; lost; lost &= lost - 1) {
             u32 i = (u32)FIRST_BIT(lost), v = whole_pixel(words, w, i);
-            /* Values above the lowest invalid one may still be valid. */
-            if (!is_invalid_pixel(t->job, v))
+            /* Values beyond the nearest invalid ones may still be valid. */
+            if (!is_invalid_pixel(t->job, PIXEL_SIGNED ? (u64)(i64)(i32)v : v))
                 continue;
             words[i % (32 * ELEM / 4) * PLANE_WORDS + w] &= ELEM == 4 ? 0u : 0xffff0000u >> (i & 16);
             put_single_pixel(t, item, first + i, v, 1);
@@ -397,9 +443,13 @@ DEVICE void sum_whole(const struct azint_target *t, const NEAR u8 *windows, cons
                 UNROLL
                 for (int j = 0; j < FRAMES; j++) {
                     u32 x = whole_pixel((const NEAR u32 *)(windows + j * GPU_BLOCK), column, row);
+#if PIXEL_SIGNED
+                    MUL_ADD_SIGNED_64(signal[j], c, x);
+#else
                     MUL_ADD_64(signal[j], c, x);
+#endif
                     if (VARIANCE)
-                        MUL_ADD_64(variance[j], c2, MAX32(x, LEAST));
+                        MUL_ADD_64(variance[j], c2, word_variance(x));
                 }
             }
         }
@@ -508,9 +558,10 @@ KERNEL void gpu_azint_finish(u32 n_bins, u32 copies, BUFFER(const hcy_bslz4_fram
         for (u32 r = 0; r < FAST_ROWS; r++)
             x[r] += copy < copies ? row[(copy * FAST_ROWS + r) * n_bins] : 0;
     }
-    /* Low terms may have been taken off the variance, so its row counts as signed. */
-    struct wide signal = { x[FAST_SIGNAL], 0 }, variance = { 0, 0 };
-    wide_add(&signal, x[FAST_SIGNAL_HIGH] << 32, x[FAST_SIGNAL_HIGH] >> 32);
+    /* Low terms may have been taken off the variance, so its row counts as signed; signed pixels' signal is. */
+    struct wide signal = { x[FAST_SIGNAL], PIXEL_SIGNED ? 0 - (x[FAST_SIGNAL] >> 63) : 0 }, variance = { 0, 0 };
+    wide_add(&signal, x[FAST_SIGNAL_HIGH] << 32,
+             PIXEL_SIGNED ? (u64)((i64)x[FAST_SIGNAL_HIGH] >> 32) : x[FAST_SIGNAL_HIGH] >> 32);
     wide_add(&variance, x[FAST_VARIANCE], 0 - (x[FAST_VARIANCE] >> 63));
     wide_add(&variance, x[FAST_VARIANCE_HIGH] << 32, x[FAST_VARIANCE_HIGH] >> 32);
 #if UNIT

@@ -11,22 +11,6 @@
 #pragma once
 #include "azint/sums_fast.cl"
 
-#define ONE_HIGH 8 /* pixels that exceed a byte, one by one, of a lane's */
-
-/* Has a lane more than that? */
-DEVICE int too_bright(const struct azint_target *t, const NEAR u32 *window, const NEAR struct plane_places *places,
-                      u32 new_planes, u32 b, u32 lane)
-{
-    u32 n = 0;
-    for (u32 w = lane; w < PLANE_WORDS; w += GPU_LANES) {
-        u64 first = (u64)b * BLOCK_PIXELS + 32 * w;
-        if (first < (u64)t->plan.at.n_tiles * GPU_TILE)
-            n += POPCOUNT(high_pixels(window, places, new_planes, w) &
-                          ~((const u32 *)(t->plan.base + t->plan.at.masked))[first / 32]);
-    }
-    return ANY(n > ONE_HIGH);
-}
-
 /* The window's words of a tile to bytes; those that do not fit one are put apart. */
 DEVICE void fill_one(const struct azint_target *t, const NEAR u32 *window, const NEAR struct plane_places *places,
                      u32 new_planes, NEAR u8 *pixels, u32 b, u32 tile, u32 lane)

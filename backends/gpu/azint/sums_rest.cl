@@ -1,8 +1,9 @@
 /* sums_rest.cl - single pixels of coded blocks: those that rest.cl decodes, and those that the fast kernels put apart.
  *
  * Sums meet in scratch memory, FAST_ROWS rows of u64 a frame: no addition waits for an answer.  What is below 2^36
- * goes to one row, larger terms are cut into 32 bits and the rest; `finish` adds all up to 128 bits.  Pixels here are
- * unsigned, of 2 or 4 bytes.
+ * goes to one row, larger terms are cut into 32 bits and the rest; `finish` adds all up to 128 bits.  So frames have
+ * fewer than 2^27 pixels: a row then stays below 2^63.  Pixels here are integers of 2 or 4 bytes, in words that have
+ * their sign.
  */
 #pragma once
 #include "azint/sums.cl"
@@ -21,11 +22,32 @@ DEVICE u64 *fast_row(u64 *fast, u32 n_bins, u32 item, u32 row)
     return fast + ((u64)item * FAST_ROWS + row) * n_bins;
 }
 
-/* A product, or a sum of up to GPU_SEGMENT ones, each below 2^56. */
+/* A pixel's low bytes as a word. */
+DEVICE u32 pixel_word(u32 v)
+{
+#if PIXEL_SIGNED && PIXEL_BYTES == 2
+    return (u32)((i32)(v << 16) >> 16);
+#else
+    return v;
+#endif
+}
+
+/* Its variance. */
+DEVICE u32 word_variance(u32 v)
+{
+#if PIXEL_SIGNED
+    return (i32)v > (i32)LEAST ? v : LEAST;
+#else
+    return MAX32(v, LEAST);
+#endif
+}
+
+/* A product, or a sum of up to GPU_SEGMENT ones, each below 2^56; of either sign where pixels have one, and then both
+ * rows have one, too. */
 DEVICE void add_wide_sum(u64 *low, u32 n_bins, u64 x)
 {
-    if (x >> 36) {
-        ATOMIC_ADD64(low + n_bins, x >> 32);
+    if ((x + (PIXEL_SIGNED ? (u64)1 << 35 : 0)) >> 36) {
+        ATOMIC_ADD64(low + n_bins, PIXEL_SIGNED ? (u64)((i64)x >> 32) : x >> 32);
         x &= 0xffffffffu;
     }
     if (x)
@@ -40,8 +62,9 @@ DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel,
         return;
     u64 *signal = fast_row(t->fast, n_bins, item, FAST_SIGNAL);
     u64 *variance = fast_row(t->fast, n_bins, item, FAST_VARIANCE);
+    u64 value = PIXEL_SIGNED ? (u64)(i64)(i32)v : v;
     /* What the pixel adds, or what its loss takes off, goes to each bin of its runs. */
-    int lost = is_invalid_pixel(t->job, v);
+    int lost = is_invalid_pixel(t->job, value);
     const u8 *p = runs_of(plan, pixel);
     struct azint_run r;
     do {
@@ -57,9 +80,9 @@ DEVICE_CALL void put_pixel_at(const struct azint_target *t, u32 item, u64 pixel,
                 lose_weight(plan, t->sums + (u64)item * HCY_AZINT_SUMS * n_bins, pixel, r.bin + k, c);
                 continue;
             }
-            add_wide_sum(signal + r.bin + k, n_bins, (u64)c * v);
+            add_wide_sum(signal + r.bin + k, n_bins, (u64)c * value);
             if (VARIANCE)
-                add_wide_sum(variance + r.bin + k, n_bins, square * MAX32(v, LEAST));
+                add_wide_sum(variance + r.bin + k, n_bins, square * word_variance(v));
         }
         p = azint_run_end(&r);
     } while (r.more);
@@ -88,6 +111,6 @@ DEVICE void rest_pixels(const struct rest_target *target, u32 item, u64 first, c
         u64 v[8];
         eight_elements(d, i, v);
         for (u32 k = 0; k < 8 && 8 * i + k < d->n; k++)
-            put_single_pixel(target->azint, item, first + 8 * i + k, (u32)v[k], 0);
+            put_single_pixel(target->azint, item, first + 8 * i + k, pixel_word((u32)v[k]), 0);
     }
 }

@@ -26,11 +26,19 @@ static bool may_be_fast(const struct gpu_coded *c, const struct gpu_call *call)
            c->batch.n_blocks <= MOST_ROWS && call->items <= MOST_ROWS;
 }
 
-/* A block's window and queue of commands, and what a group keeps beside: warps' eight windows, at most. */
+/* A block's window and queue of commands, and what a group keeps beside. */
+#define BLOCK_LOCAL (GPU_BLOCK + 1024u)
+
+/* Warps' eight windows, at most. */
 size_t gpu_fast_local_bytes(const struct gpu_row *row)
 {
-    uint32_t blocks = row->decode_blocks > GPU_FRAMES ? row->decode_blocks : GPU_FRAMES;
-    return blocks * (GPU_BLOCK + 1024u);
+    return (row->decode_blocks > GPU_FRAMES ? row->decode_blocks : GPU_FRAMES) * BLOCK_LOCAL;
+}
+
+bool gpu_decodes_fast(const struct gpu_call *call, const hcy_bslz4_job *job)
+{
+    const size_t has = call->kernel->ops->local_bytes, wants = call->kernel->ops->row->decode_blocks * BLOCK_LOCAL;
+    return job->image_bytes % 4 == 0 && (!has || has >= wants);
 }
 
 int gpu_row_options(const struct gpu_call *call, char *options, int used)
@@ -232,11 +240,10 @@ int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call)
     return gpu_variant_get(&c->variant, call->kernel, gpu_text_decode_fast, options);
 }
 
-/* Images are written in words. */
 static int open_decode(struct gpu_coded *c, const struct gpu_call *call)
 {
     const hcy_bslz4_job *job = call->values[HCY_ARG_AT(bslz4_decode, job)].bytes;
-    int status = gpu_coded_open(c, call, job, job->image_bytes % 4 == 0);
+    int status = gpu_coded_open(c, call, job, gpu_decodes_fast(call, job));
     return status ? status : gpu_decode_variant(c, call);
 }
 
