@@ -447,6 +447,8 @@ static void test_ways(void)
     ok(text_of(HCY_PIXEL_I16, 100000, zero) == gpu_text_decode_fast &&
        text_of(HCY_PIXEL_U32, 100000, zero) == gpu_text_decode_fast, "invalid zeros are looked for in images");
     ok(text_of(HCY_PIXEL_F32, 100000, none) == gpu_text_decode_fast && decoded_fast, "floats come from images");
+    ok(text_at(HCY_PIXEL_F32, 100000, none, 8) == gpu_text_decode_fast && !decoded_fast,
+       "which are not written 16 bytes at once to scratch memory that begins at 8");
     ok(text_of(HCY_PIXEL_U8, 100000, none) == gpu_text_decode, "the fast kernels do not know bytes");
     ok(text_of(HCY_PIXEL_U16, most - 8, none) == gpu_text_azint_fast &&
        text_of(HCY_PIXEL_U16, most, none) == gpu_text_decode_fast, "pixels that sums of 64 bits have no room for");

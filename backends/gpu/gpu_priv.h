@@ -163,9 +163,8 @@ int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, struct gpu_c
 int gpu_coded_begin(const struct gpu_coded *c, const struct gpu_call *call);
 /* Reports written. */
 int gpu_coded_end(const struct gpu_coded *c, const struct gpu_call *call);
-/* Every frame to images at offset `at` of `images`. */
-int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images,
-                     size_t at);
+/* Every frame to images at offset `at` of `images`; the general way, if these are not aligned for the fast one. */
+int gpu_coded_decode(struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images, size_t at);
 uint32_t gpu_rest_group(const struct gpu_coded *c, const struct gpu_call *call);
 struct gpu_grid gpu_rest_grid(const struct gpu_coded *c, const struct gpu_call *call);
 

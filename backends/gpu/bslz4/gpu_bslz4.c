@@ -202,10 +202,20 @@ static int decode_fast(const struct gpu_coded *c, const struct gpu_call *call, c
                     gpu_at(c->scratch, c->commands), gpu_at(images, at));
 }
 
-int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images,
-                     size_t at)
+/* Words that stand together in every image. */
+static uint32_t words_at_once(const struct gpu_coded *c)
+{
+    if (c->batch.image_bytes % 16 == 0)
+        return 4;
+    return c->batch.image_bytes % 8 == 0 ? 2 : 1;
+}
+
+int gpu_coded_decode(struct gpu_coded *c, const struct gpu_call *call, const hcy_value *images, size_t at)
 {
     struct gpu_grid grid = gpu_rest_grid(c, call);
+    /* The fast kernel writes several words at once, which must be aligned in every image. */
+    if ((images->block->address + images->offset + at) % (4 * words_at_once(c)))
+        c->batch.fast = 0;
     int status = gpu_coded_begin(c, call);
     /* What this step leaves out is in the list that the next one reads. */
     if (!status && c->batch.fast)
@@ -218,14 +228,6 @@ int gpu_coded_decode(const struct gpu_coded *c, const struct gpu_call *call, con
 }
 
 /* --- bslz4_decode --- */
-
-/* Words that stand together in every image. */
-static uint32_t words_at_once(const struct gpu_coded *c)
-{
-    if (c->batch.image_bytes % 16 == 0)
-        return 4;
-    return c->batch.image_bytes % 8 == 0 ? 2 : 1;
-}
 
 int gpu_decode_variant(struct gpu_coded *c, const struct gpu_call *call)
 {
@@ -268,9 +270,6 @@ int gpu_decode_launch(const struct gpu_call *call)
     if (images->bytes_left / c.batch.image_bytes < call->items || !gpu_holds(images, 0, job->elem_size))
         return hcy_fail(HCY_EINVAL, "bslz4_decode: images too small for %zu frames, or they begin between pixels",
                         call->items);
-    /* The fast kernel writes several words at once, which must be aligned in every image. */
-    if ((images->block->address + images->offset) % (4 * words_at_once(&c)))
-        c.batch.fast = 0;
     return gpu_coded_decode(&c, call, images, 0);
 }
 
