@@ -352,6 +352,9 @@ static void test_groups(void)
 static const char *first_text;
 static char first_options[GPU_OPTIONS_BYTES];
 static bool decoded_fast;
+/* That it has of local memory; 0: not known.  How many blocks its groups decode. */
+static size_t near_bytes;
+static uint32_t rows_blocks = 8;
 
 static int note_text(void *device, const char *text, const char *const *options, int n, void **module)
 {
@@ -398,10 +401,10 @@ static int no_zeros(void *queue, const hcy_value *buffer, size_t offset, size_t 
 /* A launch of a frame follows, with scratch memory from `offset` of its block on. */
 static const char *text_at(uint32_t type, uint64_t pixels, hcy_azint_range invalid, size_t offset)
 {
-    static const struct gpu_row row = { 8, 8, 256, 4 };
+    const struct gpu_row row = { rows_blocks, 8, 256, 4 };
     const struct gpu_ops ops = { .compile = note_text, .module_release = no_release, .plan = plan_in, .units = 132,
                                  .lanes = true, .row = &row, .function = find_name, .launch = note_launch,
-                                 .zero = no_zeros };
+                                 .zero = no_zeros, .local_bytes = near_bytes };
     const uint32_t bytes = hcy_pixel_type(type)->bytes;
     const hcy_bslz4_job coding = { HCY_CODEC_BSLZ4, bytes, pixels * bytes, 0, 0 };
     const hcy_azint_job job = { .n_pixels = pixels, .n_bins = 10, .pixel_type = type, .n_invalid = 1,
@@ -452,6 +455,10 @@ static void test_ways(void)
     ok(text_of(HCY_PIXEL_U8, 100000, none) == gpu_text_decode, "the fast kernels do not know bytes");
     ok(text_of(HCY_PIXEL_U16, most - 8, none) == gpu_text_azint_fast &&
        text_of(HCY_PIXEL_U16, most, none) == gpu_text_decode_fast, "pixels that sums of 64 bits have no room for");
+    near_bytes = 48 << 10;
+    ok(text_of(HCY_PIXEL_U16, 100000, none) == gpu_text_decode, "local memory too small for eight blocks");
+    rows_blocks = 4;
+    ok(text_of(HCY_PIXEL_U16, 100000, none) == gpu_text_decode_fast, "four of which it holds");
 }
 
 static void test_compiler(void)
