@@ -40,7 +40,7 @@ check '... without a cache of plans' as_one --plan-cache none ;;
 esac
 check '-d: devices are dealt' integrate s.h5 --processes 3 -d cpu@threads=1,cpu@threads=2 -o dealt.dat
 check '--json: devices that take their time bound the run' sh -c "'$halcyon' integrate s.h5 -p s.poni --processes 2 --batch 1 \
-    -d null@kernels=noop@delay-us=30000 -o slow.dat --json | grep '\"bound_by\": \"devices\"'"
+    -d null@kernels=noop@delay-us=100000 -o slow.dat --json | grep '\"bound_by\": \"devices\"'"
 check '... where some of them get no frames' sh -c "'$halcyon' integrate s.h5 -p s.poni --processes 3 --frames :1 \
     -d null@kernels=noop@delay-us=500000 -o slow.dat --json | grep '\"bound_by\": \"devices\"'"
 check '--json: a device is a process' sh -c "'$halcyon' integrate s.h5 -p s.poni --processes 2 -o j.h5 --json | grep 'process 1 (cpu@threads='"
