@@ -23,19 +23,9 @@
 
 /* --- What the texts want beside lanes.h --- */
 
-typedef struct {
-    u32 x, y;
-} uint2;
-typedef struct {
-    u32 x, y, z, w;
-} uint4;
-#define DEVICE_CALL static
 #define LOCAL_ROOM(type, name, n) static type name[n]
-#define ANY(x) (lanes_ballot(x) != 0)
-#define FIRST_BIT(x) __builtin_ctz(x)
 #define ATOMIC_MAX32(p, x) __atomic_store_n((p), (x), __ATOMIC_RELAXED) /* of what is 0 or x */
 #define ATOMIC_ADD64(p, x) __atomic_fetch_add((p), (u64)(x), __ATOMIC_RELAXED)
-#define READ_ONLY(p) (*(p))
 #define MAX32(a, b) ((a) > (b) ? (a) : (b))
 #define MUL_F64(a, b) ((a) * (b))
 #define MUL_HI64(a, b) ((u64)((oracle_u128)(a) * (b) >> 64))

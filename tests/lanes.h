@@ -19,6 +19,12 @@ typedef int32_t i32;
 typedef uint64_t u64;
 typedef int64_t i64;
 typedef struct {
+    u32 x, y;
+} uint2;
+typedef struct {
+    u32 x, y, z, w;
+} uint4;
+typedef struct {
     float x, y;
 } float2;
 typedef struct {
@@ -129,6 +135,10 @@ static inline void lanes_f11(REAL *c, const u32 *a, const u32 *b)
 #define SHUFFLE(x, lane) lanes_shuffle((x), (lane))
 #define SHUFFLE_XOR(x, mask) lanes_shuffle((x), lanes_item ^ (mask))
 #define BALLOT(x) lanes_ballot(x)
+#define ANY(x) (lanes_ballot(x) != 0)
+#define FIRST_BIT(x) __builtin_ctz(x)
+#define READ_ONLY(p) (*(p))
+#define DEVICE_CALL static
 #define COPY_8(to, from) memcpy((to), (from), 8)
 #define COPY_16(to, from) memcpy((to), (from), 16)
 #define COPIES_OVER()

@@ -18,17 +18,7 @@
 #include "gpu_format.h"
 #include "tap.h"
 
-typedef struct {
-    u32 x, y;
-} uint2;
-typedef struct {
-    u32 x, y, z, w;
-} uint4;
-#define DEVICE_CALL static
-#define ANY(x) (lanes_ballot(x) != 0)
-#define FIRST_BIT(x) __builtin_ctz(x)
 #define ATOMIC_MAX32(p, x) (*(p) = *(p) > (x) ? *(p) : (x))
-#define READ_ONLY(p) (*(p))
 #define NEAR_ADDRESS(p) ((u32)(uintptr_t)(p))
 
 /* Local memory by its own addresses, which nothing here uses. */

@@ -717,10 +717,41 @@ static void test_no_product(void)
     hcy_array_release(b);
 }
 
+/* `matrix` of so many rows and `data`: `more` steps after the third one leave x where that has led. */
+static void goes_on(int method, int single, int rows, int more, const char *what)
+{
+    static double complex soon[COLUMNS];
+    const int dtype = single ? HCY_FLOAT32 : HCY_FLOAT64;
+    hcy_array *a = array_on(dev, dtype, 2, rows, COLUMNS, matrix[0]);
+    hcy_array *b = array_on(dev, dtype, 1, rows, 0, data);
+    hcy_operator *op = NULL;
+    hcy_solver *solver = NULL;
+    hcy_solver_options o = options_of(method, 0);
+    double off = 0, size = 0;
+    o.max_iterations = 1000;
+    int status = hcy_operator_matrix(&op, a);
+    status = cts_first(status, hcy_solver_create(&solver, queue, op, &o));
+    status = cts_first(status, hcy_solver_start(solver, b, NULL));
+    status = cts_first(status, hcy_solver_run(solver, 3));
+    read_result(soon, queue, solver);
+    status = cts_first(status, hcy_solver_run(solver, more));
+    read_result(got, queue, solver);
+    for (int i = 0; i < COLUMNS; i++) {
+        off = fmax(off, cabs(got[i] - soon[i]));
+        size = fmax(size, cabs(soon[i]));
+    }
+    st_ok(status, "%s %s goes on", info_of(solver).method, what);
+    ok(size > 0 && off <= (single ? 1e-3 : 1e-8) * size, "%s and stays where three steps led: off by %.1e of %.1e",
+       hcy_dtype_name(dtype), off, size);
+    hcy_solver_destroy(solver);
+    hcy_operator_release(op);
+    hcy_array_release(a);
+    hcy_array_release(b);
+}
+
 /* A matrix of rank 3, exact in both types: steps beyond the solution go along what it takes to 0, unless x stays. */
 static void test_low_rank(void)
 {
-    static double complex soon[COLUMNS];
     uint64_t seed = 11;
     double left[ROWS][3], right[3][COLUMNS];
     for (int i = 0; i < ROWS * 3; i++)
@@ -733,45 +764,18 @@ static void test_low_rank(void)
             matrix[i][j] = left[i][0] * right[0][j] + left[i][1] * right[1][j] + left[i][2] * right[2][j];
     }
     for (int method = HCY_SOLVER_CG_NORMAL; method <= HCY_SOLVER_LSMR; method++)
-        for (int single = 0; single < 2; single++) {
-            const int dtype = single ? HCY_FLOAT32 : HCY_FLOAT64;
-            hcy_array *a = array_on(dev, dtype, 2, ROWS, COLUMNS, matrix[0]);
-            hcy_array *b = array_on(dev, dtype, 1, ROWS, 0, data);
-            hcy_operator *op = NULL;
-            hcy_solver *solver = NULL;
-            hcy_solver_options o = options_of(method, 0);
-            double off = 0, size = 0;
-            int status = hcy_operator_matrix(&op, a);
-            status = cts_first(status, hcy_solver_create(&solver, queue, op, &o));
-            status = cts_first(status, hcy_solver_start(solver, b, NULL));
-            status = cts_first(status, hcy_solver_run(solver, 3));
-            read_result(soon, queue, solver);
-            status = cts_first(status, hcy_solver_run(solver, 200));
-            read_result(got, queue, solver);
-            for (int i = 0; i < COLUMNS; i++) {
-                off = fmax(off, cabs(got[i] - soon[i]));
-                size = fmax(size, cabs(soon[i]));
-            }
-            st_ok(status, "%s of rank 3 goes on", info_of(solver).method);
-            ok(size > 0 && off <= (single ? 1e-3 : 1e-8) * size,
-               "%s and stays where three steps led: off by %.1e of %.1e", hcy_dtype_name(dtype), off, size);
-            hcy_solver_destroy(solver);
-            hcy_operator_release(op);
-            hcy_array_release(a);
-            hcy_array_release(b);
-        }
+        for (int single = 0; single < 2; single++)
+            goes_on(method, single, ROWS, 200, "of rank 3");
 }
 
 /* Square matrices of rank 3 with data in their range: without a tolerance steps that rounding alone is left for would
  * lead along what A takes to 0, to any length. */
 static void test_singular(void)
 {
-    static double complex soon[COLUMNS];
     uint64_t seed = 11;
     double left[COLUMNS][3], right[3][COLUMNS];
     for (int method = HCY_SOLVER_CG; method <= HCY_SOLVER_BICGSTAB; method += HCY_SOLVER_BICGSTAB - HCY_SOLVER_CG)
         for (int single = 0; single < 2; single++) {
-            const int dtype = single ? HCY_FLOAT32 : HCY_FLOAT64;
             for (int i = 0; i < COLUMNS * 3; i++) {
                 right[i / COLUMNS][i % COLUMNS] = (double)(cts_random(&seed) % 17) - 8;
                 left[i % COLUMNS][i / COLUMNS] =
@@ -784,31 +788,7 @@ static void test_singular(void)
                     data[i] += matrix[i][j] * (j % 5 - 1.75);
                 }
             }
-            hcy_array *a = array_on(dev, dtype, 2, COLUMNS, COLUMNS, matrix[0]);
-            hcy_array *b = array_on(dev, dtype, 1, COLUMNS, 0, data);
-            hcy_operator *op = NULL;
-            hcy_solver *solver = NULL;
-            hcy_solver_options o = options_of(method, 0);
-            double off = 0, size = 0;
-            o.max_iterations = 1000;
-            int status = hcy_operator_matrix(&op, a);
-            status = cts_first(status, hcy_solver_create(&solver, queue, op, &o));
-            status = cts_first(status, hcy_solver_start(solver, b, NULL));
-            status = cts_first(status, hcy_solver_run(solver, 3));
-            read_result(soon, queue, solver);
-            status = cts_first(status, hcy_solver_run(solver, 900));
-            read_result(got, queue, solver);
-            for (int i = 0; i < COLUMNS; i++) {
-                off = fmax(off, cabs(got[i] - soon[i]));
-                size = fmax(size, cabs(soon[i]));
-            }
-            st_ok(status, "%s of a singular matrix goes on", info_of(solver).method);
-            ok(size > 0 && off <= (single ? 1e-3 : 1e-8) * size,
-               "%s and stays where three steps led: off by %.1e of %.1e", hcy_dtype_name(dtype), off, size);
-            hcy_solver_destroy(solver);
-            hcy_operator_release(op);
-            hcy_array_release(a);
-            hcy_array_release(b);
+            goes_on(method, single, COLUMNS, 900, "of a singular matrix");
         }
 }
 
