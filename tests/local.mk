@@ -154,7 +154,7 @@ tests_sort_digits_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DGROUP_SIZ
 tests_sort_digits_plain_SOURCES = tests/sort_digits.c
 tests_sort_digits_plain_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DGROUP_SIZE=64 -DTILE=1024 -DREAL=double -DFLOATS=1
 tests_nufft_settle_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DPLACES=53 -DWORDS=3 -DREAL=double -DPRECISION=2 -DDIM=3 \
-    -DXB=2 -DYB=4 -DZS=3 -DGROUP_SIZE=64 -DBUCKET=256 -DTILE=256 -DFIXED=0 -DPOINT=double
+    -DXB=2 -DYB=4 -DZS=3 -DGROUP_SIZE=64 -DBUCKET=256 -DTILE=128 -DFIXED=0 -DPOINT=double
 pencil_flags = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DBATCH=32 -DRESIDENT=1 -DNEAR_BYTES=262144
 pencils = libpencil1.la libpencil2.la libpencil3.la libpencil4.la libpencil5.la libpencil6.la libpencil7.la libpencil8.la libpencil9.la \
     libpencil10.la

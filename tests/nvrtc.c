@@ -47,7 +47,7 @@ static const struct {
       "-DWORDS=2 -DPOINT=double" },
     { "sorting many points", gpu_text_nufft_settle,
       "-arch=compute_90 -DGROUP_SIZE=1024 -DREAL=float -DPRECISION=1 -DDIM=3 -DXB=16 -DYB=16 -DZS=16 -DFIXED=0 -DPLACES=32 "
-      "-DWORDS=2 -DPOINT=float -DBUCKET=8192 -DTILE=8192" },
+      "-DWORDS=2 -DPOINT=float -DBUCKET=8192 -DTILE=7168" },
     { "sorting many doubles", gpu_text_nufft_settle,
       "-arch=compute_90 -DGROUP_SIZE=1024 -DREAL=double -DPRECISION=2 -DDIM=3 -DXB=4 -DYB=4 -DZS=8 -DFIXED=0 -DPLACES=53 "
       "-DWORDS=3 -DPOINT=double -DBUCKET=8192 -DTILE=5120" },

@@ -68,10 +68,12 @@ static uint32_t parts_of(uint64_t n, uint32_t by)
     return (uint32_t)((n + by - 1) / by);
 }
 
-/* Many points (settle.cl): a group's items, the records that it puts in order, and its near memory. */
+/* Many points (settle.cl): a group's items, the records that it puts in order, and its near memory; that of a group
+ * which deals points to buckets: the rest is the cache's, through which their coordinates come. */
 #define SETTLERS     1024u
 #define SETTLED      8192u
 #define SETTLE_BYTES (SETTLED * 20u + GPU_NUFFT_CODES * 8u)
+#define DEAL_BYTES   (SETTLED * 21u)
 /* Fewer are sorted in a device's cache. */
 #define MANY_POINTS (1u << 21)
 /* Two places of doubles in 16 bytes have fewer bits than these, which windows up to this width, whose error is 1e-10 or
@@ -110,10 +112,10 @@ static void set_record(struct nufft *n, const struct gpu_ops *ops)
         n->at.scale[d] = ldexp(1, (int)(n->places - n->at.bits[d]));
 }
 
-/* Points that a group deals to buckets at once: their records, their order, and two numbers of each code are near. */
+/* Points that a group deals to buckets at once: their records, their order, and three words of each bucket are near. */
 static uint32_t most_of_tile(const struct nufft *n)
 {
-    uint32_t most = (SETTLE_BYTES - 16 * n->n_buckets) / (uint32_t)(n->record + 4) / SETTLERS * SETTLERS;
+    uint32_t most = (DEAL_BYTES - 12 * n->n_buckets) / (uint32_t)(n->record + 4) / SETTLERS * SETTLERS;
     return most < SETTLED ? most : SETTLED;
 }
 
@@ -274,14 +276,13 @@ static int sort_many(const struct nufft *n, const struct sort *s, const hcy_valu
     const struct gpu_call *call = s->call;
     const hcy_value *sorted = &call->values[SORT_AT(sorted)];
     /* Groups have so much near memory that a multiprocessor holds one of them. */
-    uint32_t units = call->kernel->ops->units, n_codes = 2 * n->n_buckets;
-    uint32_t most = most_of_tile(n),
+    uint32_t units = call->kernel->ops->units, most = most_of_tile(n),
              tile = parts_of(n->at.n_points, parts_of(parts_of(n->at.n_points, most), units) * units);
     bool few_keys = n->at.n_keys <= SETTLE_BYTES / 4;
     struct gpu_grid points = gpu_groups_over(call, n->at.n_points, SETTLERS, 1),
                     keys = gpu_groups_over(call, n->at.n_keys, SETTLERS, 1),
                     near = { { units, 1 }, SETTLERS, SETTLE_BYTES },
-                    tiles = { { parts_of(n->at.n_points, tile), 1 }, SETTLERS, SETTLE_BYTES },
+                    tiles = { { parts_of(n->at.n_points, tile), 1 }, SETTLERS, DEAL_BYTES },
                     buckets = { { n->n_buckets, 1 }, SETTLERS, SETTLE_BYTES };
     /* Buckets in whose part no key begins, and the cursor of the first one, are zeros. */
     int status = call->kernel->ops->zero(call->queue, sorted, n->cursors, n->end - n->cursors);
@@ -299,7 +300,7 @@ static int sort_many(const struct nufft *n, const struct sort *s, const hcy_valu
         /* The first step writes runs of records to their buckets, the second one orders each bucket in
          * near memory. */
         status = GPU_STEP(call, s->points, "gpu_nufft_part", &tiles, GPU_BYTES(n->at), GPU_BYTES(tile),
-                          GPU_BYTES(n_codes), gpu_at(x[0], 0), gpu_at(x[1], 0), gpu_at(x[2], 0),
+                          GPU_BYTES(n->n_buckets), gpu_at(x[0], 0), gpu_at(x[1], 0), gpu_at(x[2], 0),
                           gpu_at(sorted, n->codes), gpu_at(sorted, n->cursors), gpu_at(sorted, n->records));
     if (!status)
         status = GPU_STEP(call, s->points, "gpu_nufft_settle", &buckets, GPU_BYTES(n->at), gpu_at(sorted, n->counts),

@@ -25,8 +25,21 @@
 #define PIECES 1u
 #define PIECE struct record
 #endif
-/* As gpu_nufft.c has it: records of 16 bytes with their order and two numbers of each code; or of 24 with one. */
+/* As gpu_nufft.c has them: near memory of a group that settles, and of one that deals points to buckets. */
 #define ROOM (BUCKET * 20 + GPU_NUFFT_CODES * 8)
+#define ROOM_TO_DEAL (BUCKET * 21)
+/* Keys of a bucket beside its records, which may begin 8 bytes late, and their order, of 2 bytes each. */
+#define MOST_NEXT ((ROOM - BUCKET * (8 * WORDS + 2) - 16) / 2)
+
+/* Numbers below 2^16 in near memory, two to a word: number i; it as it was before it is one more. */
+DEVICE u32 half_of(const NEAR u32 *halves, u32 i)
+{
+    return halves[i / 2] >> i % 2 * 16 & 0xffff;
+}
+DEVICE u32 count_half(NEAR u32 *halves, u32 i)
+{
+    return NEAR_ADD32(&halves[i / 2], (u32)1 << i % 2 * 16) >> i % 2 * 16 & 0xffff;
+}
 
 /* Counts points, as gpu_nufft_count does; their ranks are not asked for. */
 KERNEL GROUP_OF(GROUP_SIZE)
@@ -101,52 +114,57 @@ void gpu_nufft_buckets(struct gpu_nufft job, BUFFER(const u32, starts), BUFFER(u
     }
 }
 
-/* How many points of each code there are in a tile, to what is before them in it, and to where they go less that. */
-DEVICE void take_places(u32 *cursors, u32 n_codes, NEAR u32 *room, NEAR u32 *before, NEAR u32 *to)
+/* Turns how many of a tile's points have each code to how many are before these in the tile, and takes places for them:
+ * where they go, less what is before them. */
+DEVICE void take_places(u32 *cursors, u32 n_buckets, NEAR u32 *room, NEAR u32 *before, NEAR u32 *to)
 {
     u32 done = 0, all;
-    for (u32 c = 8 * ITEM; c < n_codes + 8 * ITEM; c += 8 * GROUP_SIZE) {
-        /* Eight codes an item: the atomics of all are on their way at once. */
-        u32 many[8], place[8], sum = 0;
-        UNROLL
-        for (u32 k = 0; k < 8; k++) {
-            many[k] = c + k < n_codes ? before[c + k] : 0;
-            sum += many[k];
+    for (u32 first = 0; first < n_buckets; first += 4 * GROUP_SIZE) {
+        /* Four buckets an item, neighbours' side by side: the atomics of all are on their way at once.  In what order
+         * codes are in a tile does not matter. */
+        u32 many[4][2], place[4][2], sum = 0;
+        EACH_OF(4 * GROUP_SIZE, k, b) {
+            u32 both = first + b < n_buckets ? before[first + b] : 0;
+            many[k][0] = both & 0xffff;
+            many[k][1] = both >> 16;
+            sum += many[k][0] + many[k][1];
         }
-        UNROLL
-        for (u32 k = 0; k < 8; k++)
-            place[k] = many[k] ? ATOMIC_ADD32(&cursors[c + k], many[k]) : 0;
+        EACH_OF(4 * GROUP_SIZE, k, b) {
+            UNROLL
+            for (u32 beyond = 0; beyond < 2; beyond++)
+                place[k][beyond] =
+                    many[k][beyond] ? ATOMIC_ADD32(&cursors[2 * (first + b) + beyond], many[k][beyond]) : 0;
+        }
         /* Tiles take their places in any order, which moves records within a key but not between keys. */
         sum = done + sum_before(room, sum, &all);
         done += all;
-        UNROLL
-        for (u32 k = 0; k < 8; k++)
-            if (c + k < n_codes) {
-                before[c + k] = sum;
-                to[c + k] = place[k] - sum;
-                sum += many[k];
-            }
+        EACH_OF(4 * GROUP_SIZE, k, b) {
+            if (first + b >= n_buckets)
+                continue;
+            u32 then = sum + many[k][0];
+            before[first + b] = then << 16 | sum;
+            to[2 * (first + b)] = place[k][0] - sum;
+            to[2 * (first + b) + 1] = place[k][1] - then;
+            sum = then + many[k][1];
+        }
     }
 }
 
 /* A tile's points, up to TILE, to their buckets: records first as they come, then code by code. */
 KERNEL GROUP_OF(GROUP_SIZE)
-void gpu_nufft_part(struct gpu_nufft job, u32 tile, u32 n_codes, BUFFER(const POINT, x), BUFFER(const POINT, y),
+void gpu_nufft_part(struct gpu_nufft job, u32 tile, u32 n_buckets, BUFFER(const POINT, x), BUFFER(const POINT, y),
                     BUFFER(const POINT, z), BUFFER(const u32, codes), BUFFER(u32, cursors),
                     BUFFER(struct record, records))
 {
     OPEN(const POINT, x) OPEN(const POINT, y) OPEN(const POINT, z)
     OPEN(const u32, codes) OPEN(u32, cursors) OPEN(struct record, records)
-    DYNAMIC_LOCAL(room, ROOM);
+    DYNAMIC_LOCAL(room, ROOM_TO_DEAL);
     LOCAL u32 sums[ROOM_TO_SUM];
     NEAR struct record *near = (NEAR struct record *)room;
-    NEAR u32 *order = (NEAR u32 *)(near + TILE), *before = order + TILE, *to = before + n_codes;
+    NEAR u32 *order = (NEAR u32 *)(near + TILE), *before = order + TILE, *to = before + n_buckets;
     u64 first = (u64)GROUP * tile;
     u32 n = job.n_points - first < tile ? (u32)(job.n_points - first) : tile, mine[TILE / GROUP_SIZE];
     POINT at[TILE / GROUP_SIZE][3];
-    for (u32 c = ITEM; c < n_codes; c += GROUP_SIZE)
-        before[c] = 0;
-    BARRIER();
     EACH_OF(TILE, m, i) {
         if (i >= n)
             continue;
@@ -155,26 +173,31 @@ void gpu_nufft_part(struct gpu_nufft job, u32 tile, u32 n_codes, BUFFER(const PO
         at[m][1] = DIM > 1 ? y[first + i] : 0;
         at[m][2] = DIM > 2 ? z[first + i] : 0;
     }
+    for (u32 b = ITEM; b < n_buckets; b += GROUP_SIZE)
+        before[b] = 0;
+    BARRIER();
     EACH_OF(TILE, m, i) {
         if (i >= n)
             continue;
         struct point p = point_of(&job, at[m][0], at[m][1], at[m][2]);
-        /* The code is kept for the two steps below; its record waits in near memory. */
-        mine[m] = codes[key_at(&job, p.place)];
+        mine[m] = key_at(&job, p.place);
         near[i] = record_of(p.place, (u32)(first + i));
     }
+    /* All codes are asked for before the first is used, when no coordinates are kept any more. */
+    EACH_OF(TILE, m, i)
+        mine[m] = i < n ? codes[mine[m]] : 0;
     EACH_OF(TILE, m, i) {
         if (i < n)
-            mine[m] = mine[m] << 16 | NEAR_ADD32(&before[mine[m]], 1);
+            mine[m] = mine[m] << 16 | count_half(before, mine[m]);
     }
     BARRIER();
-    take_places(cursors, n_codes, sums, before, to);
+    take_places(cursors, n_buckets, sums, before, to);
     BARRIER();
     EACH_OF(TILE, m, i) {
         if (i < n)
             /* Points of a code come to stand together, so that neighbouring items write neighbouring
              * records. */
-            order[before[mine[m] >> 16] + (mine[m] & 0xffff)] = (mine[m] & 0xffff0000u) | i;
+            order[half_of(before, mine[m] >> 16) + (mine[m] & 0xffff)] = (mine[m] & 0xffff0000u) | i;
     }
     BARRIER();
     for (u32 k = ITEM; k < PIECES * n; k += GROUP_SIZE) {
@@ -192,6 +215,22 @@ DEVICE u32 key_of_record(const struct gpu_nufft *job, const struct record *r)
     return key_at(job, place);
 }
 
+/* Starts to copy records to near memory, from the 16 bytes on in which they begin; returns where the first one is. */
+DEVICE NEAR struct record *bring_near(NEAR u8 *room, const struct record *records, u32 n)
+{
+#ifdef COPY_16
+    u32 before = (u32)((u64)records & 8);
+    const u8 *from = (const u8 *)records - before;
+    for (u32 k = 16 * ITEM; k < before + n * (u32)sizeof *records; k += 16 * GROUP_SIZE)
+        COPY_16(room + k, from + k);
+    return (NEAR struct record *)(room + before);
+#else
+    for (u32 k = ITEM; k < PIECES * n; k += GROUP_SIZE)
+        ((NEAR PIECE *)room)[k] = ((const PIECE *)records)[k];
+    return (NEAR struct record *)room;
+#endif
+}
+
 /* A bucket's records in the order of keys. */
 KERNEL GROUP_OF(GROUP_SIZE)
 void gpu_nufft_settle(struct gpu_nufft job, BUFFER(u32, starts), BUFFER(const struct gpu_nufft_bucket, buckets),
@@ -201,39 +240,39 @@ void gpu_nufft_settle(struct gpu_nufft job, BUFFER(u32, starts), BUFFER(const st
     OPEN(u32, starts) OPEN(const struct gpu_nufft_bucket, buckets) OPEN(const struct gpu_nufft_head, head)
     OPEN(struct record, records) OPEN(hcy_nufft_report, report)
     DYNAMIC_LOCAL(room, ROOM);
-    NEAR struct record *near = (NEAR struct record *)room;
-    NEAR u32 *next = (NEAR u32 *)(near + BUCKET); /* where keys' next records go */
+    NEAR u32 *next = (NEAR u32 *)(room + BUCKET * sizeof(struct record) + 16); /* where keys' next records go */
+    NEAR u16 *order = (NEAR u16 *)(next + MOST_NEXT / 2);                      /* which one goes there */
     struct gpu_nufft_bucket b = buckets[GROUP];
-    u32 n = b.last - b.first, n_keys = b.last_key - b.first_key;
+    u32 n = b.last - b.first, n_keys = b.last_key - b.first_key, to[BUCKET / GROUP_SIZE];
     /* Of a bucket with more keys than near memory has room for, the keys' counters stay in far memory. */
-    int fits = n_keys <= GPU_NUFFT_CODES;
-    struct record r[BUCKET / GROUP_SIZE];
+    int fits = n_keys <= MOST_NEXT;
+    NEAR struct record *near = bring_near(room, records + b.first, n);
     if (ITEM_OF_ALL == 0)
         report->first_bad = head->first_bad == 0xffffffffu ? 0xffffffffffffffffu : head->first_bad;
-    for (u32 k = ITEM; fits && k < n_keys; k += GROUP_SIZE)
-        next[k] = starts[b.first_key + k];
-    if (PIECES > 1) {
-        for (u32 k = ITEM; k < PIECES * n; k += GROUP_SIZE)
-            ((NEAR PIECE *)near)[k] = ((const PIECE *)&records[b.first])[k];
-        BARRIER();
+    for (u32 k = ITEM; fits && k < (n_keys + 1) / 2; k += GROUP_SIZE) {
+        const u32 *start = starts + b.first_key + 2 * k;
+        next[k] = (start[0] - b.first) | (2 * k + 1 < n_keys ? start[1] - b.first : 0) << 16;
     }
-    EACH_OF(BUCKET, m, i) {
-        if (i < n)
-            /* All records are read before any is written, as they go back to the same place. */
-            r[m] = PIECES > 1 ? near[i] : records[b.first + i];
-    }
+#ifdef COPY_16
+    COPIES_OVER();
+#endif
+    /* All records are there before any is written, as they go back to the same place. */
     BARRIER();
     EACH_OF(BUCKET, m, i) {
         if (i >= n)
             continue;
-        u32 key = key_of_record(&job, &r[m]);
+        struct record own = near[i];
+        u32 key = key_of_record(&job, &own);
         /* Starts move on as records come, where there is no room to do so near. */
-        u32 to = fits ? NEAR_ADD32(&next[key - b.first_key], 1) : ATOMIC_ADD32(&starts[key], 1);
-        near[to - b.first] = r[m];
+        to[m] = fits ? count_half(next, key - b.first_key) : ATOMIC_ADD32(&starts[key], 1) - b.first;
+    }
+    EACH_OF(BUCKET, m, i) {
+        if (i < n)
+            order[to[m]] = (u16)i;
     }
     BARRIER();
     for (u32 k = ITEM; k < PIECES * n; k += GROUP_SIZE)
-        ((PIECE *)&records[b.first])[k] = ((NEAR PIECE *)near)[k];
+        ((PIECE *)&records[b.first])[k] = ((NEAR PIECE *)&near[order[k / PIECES]])[k % PIECES];
     /* They go back to where keys begin: tiles find their points by them (tiles.cl). */
     for (u32 i = ITEM; !fits && i < n; i += GROUP_SIZE) {
         struct record own = near[i];
