@@ -48,6 +48,49 @@ static void test_edf(void)
     reads(in_folder("b.edf"), HCY_PIXEL_U16, 2, "EDF with a general block, and lines between frames");
 }
 
+/* As fabio reads them: keys that the general block has for all headers, zeros within a header, blanks between frames;
+ * pixels in another file would be taken from the next header. */
+static void test_edf_headers(void)
+{
+    static const char size[] = "Dim_1 = 19 ;\nDim_2 = 11 ;\n", general[] = "{\nEDF_DataFormatVersion = 2.70 ;\n",
+                      big[] = "ByteOrder = HighByteFirst ;\nDataType = UnsignedShort ;\n";
+    struct bytes b = { NULL, 0 };
+    char blanks[300];
+    memset(blanks, '\n', sizeof blanks);
+    for (int kind = 0; kind < 4; kind++) {
+        if (kind < 2) {
+            add_text(&b, general);
+            add_text(&b, big);
+            add_text(&b, kind ? size : "Size = 7 ;\n");
+            add_text(&b, "}\n");
+        }
+        for (uint64_t frame = 0; frame < 3; frame++) {
+            unsigned char *pixels = pixels_of(&types[1], frame, 1);
+            add_text(&b, "{\nEDF_BinarySize = 418 ;\n");
+            if (kind == 2)
+                add(&b, "\0\0\0", 3);
+            add_text(&b, kind < 2 ? "" : big);
+            add_text(&b, kind == 1 ? "" : size);
+            add_text(&b, "}\n");
+            add(&b, pixels, PIXELS * 2);
+            if (kind == 3)
+                add(&b, blanks, sizeof blanks);
+            free(pixels);
+        }
+        put_bytes(in_folder("h.edf"), &b);
+        static const char *const what[] = { "a general block's type", "and its size", "zeros", "blank lines" };
+        reads(in_folder("h.edf"), HCY_PIXEL_U16, 3, what[kind]);
+    }
+    add_text(&b, "{\nEDF_BinarySize = 0 ;\nEDF_BinaryFileName = x.bin ;\n");
+    add_text(&b, big);
+    add_text(&b, size);
+    add_text(&b, "}\n");
+    add(&b, blanks, sizeof blanks);
+    add(&b, blanks, sizeof blanks);
+    put_bytes(in_folder("h.edf"), &b);
+    open_fails(in_folder("h.edf"), NULL, HCY_EUNSUPPORTED, "h.edf|x.bin", "pixels in another file");
+}
+
 #ifdef HAVE_ZLIB
 static void test_compressed(void)
 {
@@ -102,7 +145,7 @@ static void test_bad_edf(void)
         { "{\nDim_1 = 4294967297 ;\nDim_2 = 5 ;\nDataType = Float ;\n}\n", HCY_ERANGE, "4294967297" },
         { "{\nDim_1 = 4294967295 ;\nDim_2 = 4294967295 ;\nDataType = Double ;\n}\n", HCY_ERANGE,
           "429496729" },
-        { "{\nDim_1 = 5 ;\nDim_2 = 5 ;\nDim_3 = 5 ;\nDataType = Float ;\n}\n", HCY_EFORMAT, "image" },
+        { "{\nDim_1 = 5 ;\nDim_2 = 5 ;\nDim_3 = 5 ;\nDataType = Float ;\n}\n", HCY_EFORMAT, "Dim_3 = 5" },
         { "{\nDim_1 = 5 ;\nDim_2 = 5 ;\nDataType = QuadrupleValue ;\n}\n", HCY_EFORMAT, "QuadrupleValue" },
         { "{\nDim_1 = 5 ;\nDim_2 = 5 ;\nDataType = Float ;\nCompression = Bzip ;\n}\n", HCY_EUNSUPPORTED,
           "Bzip" },
@@ -374,6 +417,7 @@ int main(void)
 {
     make_folder();
     test_edf();
+    test_edf_headers();
     test_bad_edf();
 #ifdef HAVE_ZLIB
     test_compressed();

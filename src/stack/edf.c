@@ -1,9 +1,12 @@
-/* edf.c - ESRF data format: per frame a header "{ key = value ; ... }" and the pixels, one after the other. */
+/* edf.c - ESRF data format: per frame a header "{ key = value ; ... }" and the pixels, one after the other.  A general
+ * block may come first, which says EDF_DataFormatVersion: its keys are those of all headers that lack them. */
 #include "files.h"
 #include <halcyon/backend.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+enum { MOST_BLANKS = 512 }; /* before a header */
 
 /* A frame as its header says. */
 struct edf {
@@ -32,7 +35,7 @@ static const struct {
 static int edf_is(const unsigned char *head, size_t n)
 {
     size_t i = 0;
-    while (i < n && (head[i] == ' ' || head[i] == '\n' || head[i] == '\r'))
+    while (i < n && head[i] && strchr(" \t\r\n\v\f", head[i]))
         i++;
     return i < n && head[i] == '{';
 }
@@ -76,22 +79,32 @@ int hcy__edf_value(char *value, size_t room, const char *text, const char *key)
     return 0;
 }
 
+/* The same of a header's own text, or of the general block's. */
+static int find_edf_value(char *value, size_t room, const char *own, const char *general, const char *key)
+{
+    return hcy__edf_value(value, room, own, key) || hcy__edf_value(value, room, general, key);
+}
+
 /* A whole number below 2^62, or `otherwise`. */
-static uint64_t read_edf_number(const char *text, const char *key, uint64_t otherwise)
+static uint64_t read_edf_number(const char *own, const char *general, const char *key, uint64_t otherwise)
 {
     char value[32], *end;
-    if (!hcy__edf_value(value, sizeof value, text, key) || *value < '0' || *value > '9')
+    if (!find_edf_value(value, sizeof value, own, general, key) || *value < '0' || *value > '9')
         return otherwise;
     uint64_t n = strtoull(value, &end, 10);
     return *end || n >> 62 ? otherwise : n;
 }
 
-static int parse_edf_type(struct edf *edf, const char *text, const char *path)
+static int parse_edf_type(struct edf *edf, const char *own, const char *general, const char *path)
 {
-    char type[32] = "", order[32] = "", packed[32] = "";
-    hcy__edf_value(type, sizeof type, text, "DataType");
-    hcy__edf_value(order, sizeof order, text, "ByteOrder");
-    hcy__edf_value(packed, sizeof packed, text, "Compression");
+    char type[32] = "", order[32] = "", packed[32] = "", file[128] = "";
+    find_edf_value(type, sizeof type, own, general, "DataType");
+    find_edf_value(order, sizeof order, own, general, "ByteOrder");
+    find_edf_value(packed, sizeof packed, own, general, "Compression");
+    /* What stands behind such a header is the next one. */
+    if (hcy__edf_value(file, sizeof file, own, "EDF_BinaryFileName"))
+        return hcy_fail(HCY_EUNSUPPORTED, "%s: its pixels are in a file of their own (EDF_BinaryFileName = %s), which is "
+                                          "not read; save it as one file", path, file);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (!strcasecmp(type, types[i].name))
             edf->pixel = hcy__pixel_find(types[i].kind, types[i].size);
@@ -104,27 +117,37 @@ static int parse_edf_type(struct edf *edf, const char *text, const char *path)
     return 0;
 }
 
-static int parse_edf(struct edf *edf, const char *text, uint64_t at, size_t length, const char *path)
+static int is_general(const char *text)
+{
+    char value[8];
+    return hcy__edf_value(value, sizeof value, text, "EDF_DataFormatVersion");
+}
+
+static int parse_edf(struct edf *edf, const char *text, const char *general, uint64_t at, size_t length,
+                     const char *path)
 {
     size_t bytes = 0;
-    uint64_t header = read_edf_number(text, "EDF_HeaderSize", length);
-    uint64_t size = read_edf_number(text, "EDF_BinarySize", read_edf_number(text, "Size", 0));
-    *edf = (struct edf){ .width = read_edf_number(text, "Dim_1", 0), .height = read_edf_number(text, "Dim_2", 0) };
+    /* Sizes and the format's own keys are each header's alone. */
+    uint64_t header = read_edf_number(text, "", "EDF_HeaderSize", length);
+    uint64_t size = read_edf_number(text, "", "EDF_BinarySize", read_edf_number(text, "", "Size", 0));
+    uint64_t depth = read_edf_number(text, general, "Dim_3", 1);
+    *edf = (struct edf){ .width = read_edf_number(text, general, "Dim_1", 0),
+                         .height = read_edf_number(text, general, "Dim_2", 0) };
     /* A header that is said to be shorter than its text would put the pixels into it. */
     edf->data = at + (header >= length ? header : length);
     edf->stored = size;
-    edf->next = edf->data + read_edf_number(text, "EDF_BinarySize", 0);
+    edf->next = edf->data + read_edf_number(text, "", "EDF_BinarySize", 0);
     char value[8];
-    /* Files may begin with a header for all frames, which has no pixels of its own. */
-    if (!hcy__edf_value(value, sizeof value, text, "Dim_1")) /* a header alone */
+    /* The general block has no pixels of its own, whatever it says of those of others. */
+    if (is_general(text) || !find_edf_value(value, sizeof value, text, general, "Dim_1"))
         return 0;
     edf->is_image = 1;
-    int st = parse_edf_type(edf, text, path);
+    int st = parse_edf_type(edf, text, general, path);
     if (st)
         return st;
-    if (!edf->width || !edf->height || read_edf_number(text, "Dim_3", 1) != 1)
-        return hcy_fail(HCY_EFORMAT, "%s: a frame of Dim_1 = %llu, Dim_2 = %llu is not an image", path,
-                        (unsigned long long)edf->width, (unsigned long long)edf->height);
+    if (!edf->width || !edf->height || depth != 1)
+        return hcy_fail(HCY_EFORMAT, "%s: a frame of Dim_1 = %llu, Dim_2 = %llu, Dim_3 = %llu is not an image", path,
+                        (unsigned long long)edf->width, (unsigned long long)edf->height, (unsigned long long)depth);
     /* Sizes come from text: they are checked before they are multiplied, and so that offsets stay below
      * 2^63. */
     if (edf->width > UINT32_MAX || edf->height > UINT32_MAX ||
@@ -141,14 +164,34 @@ static int parse_edf(struct edf *edf, const char *text, uint64_t at, size_t leng
     return 0;
 }
 
-static int read_edf_header(struct edf *edf, const hcy__bytes *bytes, uint64_t at)
+/* Some programs fill headers up with zeros, which would end the text early. */
+static int take_edf_text(char **text, size_t *length, const hcy__bytes *bytes, uint64_t at)
+{
+    int st = hcy__bytes_text(text, length, bytes, at, find_edf_end);
+    for (size_t i = 0; !st && i < *length; i++)
+        if (!(*text)[i])
+            (*text)[i] = ' ';
+    return st;
+}
+
+/* The general block that the file begins with, freed by the caller, or "". */
+static int take_general(char **general, const hcy__bytes *bytes)
+{
+    size_t length;
+    int st = take_edf_text(general, &length, bytes, 0);
+    if (!st && !is_general(*general))
+        **general = 0;
+    return st;
+}
+
+static int read_edf_header(struct edf *edf, const hcy__bytes *bytes, const char *general, uint64_t at)
 {
     char *text;
     size_t length;
-    int st = hcy__bytes_text(&text, &length, bytes, at, find_edf_end);
+    int st = take_edf_text(&text, &length, bytes, at);
     if (st)
         return st;
-    st = parse_edf(edf, text, at, length, bytes->path);
+    st = parse_edf(edf, text, general, at, length, bytes->path);
     free(text);
     return st;
 }
@@ -160,7 +203,7 @@ int hcy__edf_text(char **text, const char *path, uint64_t offset)
     int st = hcy__bytes_open(&bytes, path);
     if (st)
         return st;
-    st = hcy__bytes_text(text, &length, &bytes, offset, find_edf_end);
+    st = take_edf_text(text, &length, &bytes, offset);
     hcy__bytes_close(&bytes);
     return st;
 }
@@ -168,7 +211,7 @@ int hcy__edf_text(char **text, const char *path, uint64_t offset)
 /* Is there another header?  What follows the last frame may be anything, but has to be read to be known. */
 static int is_header(int *is, const hcy__bytes *bytes, uint64_t at)
 {
-    unsigned char head[HCY__MAGIC];
+    unsigned char head[MOST_BLANKS + 1];
     size_t n;
     int st = hcy__bytes_read(&n, bytes, head, sizeof head, at);
     *is = !st && edf_is(head, n);
@@ -178,9 +221,12 @@ static int is_header(int *is, const hcy__bytes *bytes, uint64_t at)
 static int scan_from(hcy__frames *frames, const hcy__bytes *bytes)
 {
     struct edf edf;
+    char *general = NULL;
     int more, st = is_header(&more, bytes, 0);
+    if (!st && more)
+        st = take_general(&general, bytes);
     for (uint64_t at = 0; !st && more; at = edf.next, st = st ? st : is_header(&more, bytes, at)) {
-        st = read_edf_header(&edf, bytes, at);
+        st = read_edf_header(&edf, bytes, general, at);
         if (st || !edf.is_image)
             continue;
         /* The first frame says what the stack is; hcy__frame_fits() compares each that is read with it. */
@@ -191,6 +237,7 @@ static int scan_from(hcy__frames *frames, const hcy__bytes *bytes)
         }
         st = hcy__frames_add(frames, at);
     }
+    free(general);
     if (!st && !frames->n)
         st = hcy_fail(HCY_EFORMAT, "%s: there is no image in it", bytes->path);
     return st;
@@ -229,7 +276,11 @@ static int edf_read(void *dst, const char *path, uint64_t at, const hcy_stack_in
     int st = hcy__bytes_open(&bytes, path);
     if (st)
         return st;
-    st = read_edf_header(&edf, &bytes, at);
+    char *general = NULL;
+    st = at ? take_general(&general, &bytes) : 0; /* before the first header there is none */
+    if (!st)
+        st = read_edf_header(&edf, &bytes, general ? general : "", at);
+    free(general);
     if (!st)
         st = hcy__frame_fits(info, path, edf.height, edf.width, edf.pixel);
     if (!st && edf.compressed)
