@@ -15,9 +15,11 @@ enum { FIRST_TEXT = 4096, MAX_TEXT = 1 << 20 };
 #ifdef HAVE_ZLIB
 #define MAX_INFLATED ((size_t)1 << 32)
 
-/* Inflates until the stream ends or dst is full: how much came, and zlib's last word. */
-static int inflate_all(size_t *done, void *dst, size_t size, const void *src, size_t src_size)
+/* Inflates until the stream ends or dst is full: how much came, and zlib's last word.  `is_file`: of gzip's files
+ * several that follow one another are one. */
+static int inflate_all(size_t *done, void *dst, size_t size, const void *src, size_t src_size, int is_file)
 {
+    static const unsigned char next[] = { 0x1f, 0x8b, Z_DEFLATED };
     z_stream z = { .next_in = (Bytef *)(uintptr_t)src, .next_out = dst };
     size_t in = src_size, out = size;
     *done = 0;
@@ -32,6 +34,9 @@ static int inflate_all(size_t *done, void *dst, size_t size, const void *src, si
         st = inflate(&z, Z_NO_FLUSH);
         in -= give - z.avail_in;
         out -= room - z.avail_out;
+        /* Whatever else follows is none of it, as for gzip(1). */
+        if (st == Z_STREAM_END && is_file && in > sizeof next && !memcmp(z.next_in, next, sizeof next))
+            st = inflateReset(&z);
         /* No byte taken and none given: without this it would go round for ever. */
         if (st == Z_OK && give == z.avail_in && room == z.avail_out)
             st = Z_BUF_ERROR;
@@ -44,7 +49,7 @@ static int inflate_all(size_t *done, void *dst, size_t size, const void *src, si
 int hcy__inflate(void *dst, size_t size, const void *src, size_t src_size, const char *path)
 {
     size_t done;
-    int st = inflate_all(&done, dst, size, src, src_size);
+    int st = inflate_all(&done, dst, size, src, src_size, 0);
     /* A stream that has more than the frame needs is all right; one that has less is damaged. */
     if (done == size && (st == Z_STREAM_END || st == Z_BUF_ERROR || st == Z_OK))
         return 0;
@@ -63,11 +68,14 @@ static int inflate_file(hcy__bytes *b)
     /* Too small a room starts again from the front, four times as large: rare, and simpler than going on. */
     while (!st && z == Z_BUF_ERROR) {
         free(memory);
-        memory = room > MAX_INFLATED ? NULL : malloc(room);
+        room = room < MAX_INFLATED ? room : MAX_INFLATED;
+        memory = malloc(room);
         if (!memory)
             st = hcy_fail(HCY_ENOMEM, "no memory to decompress %s", b->path);
-        else if ((z = inflate_all(&done, memory, room, packed, size)) == Z_BUF_ERROR && done < room)
+        else if ((z = inflate_all(&done, memory, room, packed, size, 1)) == Z_BUF_ERROR && done < room)
             st = hcy_fail(HCY_ECORRUPT, "%s: the gzip file is truncated", b->path);
+        else if (z == Z_BUF_ERROR && room == MAX_INFLATED)
+            st = hcy_fail(HCY_EUNSUPPORTED, "%s: a gzip file of more than 4 GiB of bytes; gunzip it first", b->path);
         else if (z != Z_STREAM_END && z != Z_BUF_ERROR)
             st = hcy_fail(HCY_ECORRUPT, "%s: the gzip file is damaged", b->path);
         room *= 4;
