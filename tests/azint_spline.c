@@ -3,6 +3,7 @@
 #include "stack_make.h"
 #include <halcyon/azint.h>
 #include <math.h>
+#include <time.h>
 
 enum { HEIGHT = 24, WIDTH = 30 };
 #define HEAD   "SPATIAL DISTORTION SPLINE INTERPOLATION COEFFICIENTS\n\n"
@@ -244,6 +245,34 @@ static void test_hostile(void)
     hcy_detector_info_free(info);
 }
 
+/* All coefficients in one line, which takes no longer than many lines do. */
+static void test_line(void)
+{
+    enum { KNOTS_EACH = 384, NUMBERS = 2 * KNOTS_EACH + (KNOTS_EACH - 4) * (KNOTS_EACH - 4) };
+    hcy_detector_info *info = NULL;
+    double knots[KNOTS_EACH];
+    FILE *f = fopen(in_folder("line.spline"), "w");
+    if (!f)
+        bail_out("line.spline cannot be written");
+    put_knots(knots, KNOTS_EACH, 30);
+    fputs(HEAD REGION GRID, f);
+    for (int k = 0; k < 2; k++) {
+        fprintf(f, "%s%6d%6d\n", k ? Y : X, KNOTS_EACH, KNOTS_EACH);
+        for (int i = 0; i < NUMBERS; i++)
+            fprintf(f, "%14.7E", i < 2 * KNOTS_EACH ? knots[i % KNOTS_EACH] : 0);
+        fputs("\n\n", f);
+    }
+    if (fclose(f))
+        bail_out("line.spline cannot be written");
+    clock_t start = clock();
+    int st = hcy_detector_read(&info, in_folder("line.spline"));
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    is_int(st, 0, "a line of %d numbers", NUMBERS);
+    ok(seconds < 3, "... within 3 s of processor time");
+    diag("%.3f s", seconds);
+    hcy_detector_info_free(info);
+}
+
 /* With an argument: writes the file there, for shell scripts. */
 int main(int argc, char **argv)
 {
@@ -256,5 +285,6 @@ int main(int argc, char **argv)
     test_geometries();
     test_areas();
     test_hostile();
+    test_line();
     return done_testing();
 }

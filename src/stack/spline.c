@@ -63,7 +63,8 @@ static int read_columns(double *x, size_t *got, size_t n, const struct spline_te
 {
     for (size_t at = 0; at < t->length; at += COLUMN) {
         char field[COLUMN + 1], *end;
-        snprintf(field, sizeof field, "%s", line + at);
+        /* Told how much to look at: of a line of many numbers the rest would be counted for each. */
+        snprintf(field, sizeof field, "%.*s", COLUMN, line + at);
         if (*got == n)
             return hcy_fail(HCY_EFORMAT, "%s:%d: more numbers than the %zu that belong there", t->path, t->line, n);
         double value = strtod(field, &end);
