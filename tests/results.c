@@ -193,6 +193,11 @@ static void test_others(void)
            "an EDF image that is no result");
     ok(strstr(hcy_last_error()->text, "chi") != NULL, "... in words");
     ok(results == NULL, "... and nothing is open");
+    /* As long an axis as the header promises would be written to memory. */
+    static const char wide[] = "{\nDataType = FloatValue ;\nDim_1 = 400000000 ;\nDim_2 = 1 ;\nq_nm^-1_min = 0 ;\n"
+                               "q_nm^-1_max = 1 ;\nchi_min = 0 ;\nchi_max = 0 ;\n}\nabcd";
+    is_int(hcy_results_open(&results, write_text("wide.edf", wide, sizeof wide - 1)), HCY_ECORRUPT,
+           "an EDF image that is not there");
     is_int(hcy_results_open(NULL, "x"), HCY_EINVAL, "nowhere to put it");
     hcy_results_close(NULL);
 #ifdef HAVE_HDF5

@@ -112,8 +112,11 @@ static int fill_edf_results(struct edf *edf, hcy__results_head *head)
     edf->pixels = malloc((size_t)edf->info.frame_bytes);
     if (!edf->pixels)
         return hcy_fail(HCY_ENOMEM, "no memory for an image of %s", head->path);
+    /* Read before axes are made: a header alone must not make them as long as it says. */
+    st = hcy__format_edf.read(edf->pixels, head->path, frames->offsets[0], &edf->info);
     /* The first header has the axes of all. */
-    st = hcy__edf_text(&text, head->path, frames->offsets[0]);
+    if (!st)
+        st = hcy__edf_text(&text, head->path, frames->offsets[0]);
     if (!st)
         st = read_axes(head, edf, text);
     free(text);
