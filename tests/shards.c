@@ -78,6 +78,15 @@ static void test_checking(void)
     is_int(hcy_shards_check(few, names, 2), 0, "parts without frames may be absent");
     const hcy_shard wild = { 0, UINT64_MAX, 0, 2, 1 };
     is_int(hcy_shards_check(&wild, names, 1), HCY_EINVAL, "more parts than there can be");
+    const hcy_shard turned = { 0, 1, 2, 0, 1 };
+    is_int(hcy_shards_check(&turned, names, 1), HCY_EINVAL, "frames that end before they begin");
+    /* Neither memory nor time for as many as a damaged file says. */
+    const hcy_shard many = { 2, UINT32_MAX, 0, UINT64_MAX, 1 };
+    is_int(hcy_shards_check(&many, names, 1), HCY_ENOENT, "one of 2^32 parts");
+    const char *text = hcy_last_error()->text;
+    ok(strstr(text, "4294967294 of 4294967295 parts are missing: 0/") && strstr(text, " 1/") && !strstr(text, " 2/") &&
+           strstr(text, " 8/") && strstr(text, ") ...; run"),
+       "... and eight are named: %s", text);
 }
 
 /* --- Merging --- */
