@@ -754,6 +754,10 @@ static void test_bad_stacks(void)
     opts.height = opts.width = 100000;
     fails(hcy_stack_create(&writer, in_folder("s.h5"), &opts), HCY_ERANGE, "100000",
           "images larger than a chunk may be");
+    opts.height = opts.width = 32768;
+    opts.frames = (uint64_t)1 << 34; /* 2^64 bytes, of which 64 bits keep nothing */
+    fails(hcy_stack_create(&writer, in_folder("s.npy"), &opts), HCY_ERANGE, "17179869184", "more than can be addressed");
+    opts.frames = 2;
     opts.height = opts.width = 3;
     opts.codec = HCY_CODEC_BITSHUFFLE;
     fails(hcy_stack_create(&writer, in_folder("s.h5"), &opts), HCY_EUNSUPPORTED, "codec",

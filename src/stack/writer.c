@@ -10,6 +10,7 @@
 struct hcy_stack_writer {
     const hcy__writer_format *format;
     void *state;
+    char *path; /* for messages */
     uint64_t frames;
     hcy_bslz4_job job;
     _Atomic uint64_t bytes;
@@ -34,6 +35,11 @@ static int check_writer_options(const hcy_stack_writer_options *opts, size_t *im
         hcy_size_mul(image_bytes, *image_bytes, pixel->size) || *image_bytes > UINT32_MAX)
         return hcy_fail(HCY_ERANGE, "hcy_stack_create: an image of %u x %u pixels is too large for HDF5",
                         opts->height, opts->width);
+    /* Formats count where a frame lies from the file's begin, as those who read it do. */
+    size_t all;
+    if (opts->frames > SIZE_MAX || hcy_size_mul(&all, *image_bytes, (size_t)opts->frames) || (uint64_t)all >> 62)
+        return hcy_fail(HCY_ERANGE, "hcy_stack_create: %llu frames of %u x %u pixels are more than can be addressed",
+                        (unsigned long long)opts->frames, opts->height, opts->width);
     return 0;
 }
 
@@ -50,6 +56,13 @@ static int open_writer_format(hcy_stack_writer *w, const char *path, const hcy_s
         w->format = &hcy__writer_h5;
 #endif
     return w->format->open(&w->state, path, opts, &w->job);
+}
+
+static void free_writer(hcy_stack_writer *w)
+{
+    if (w)
+        free(w->path);
+    free(w);
 }
 
 int hcy_stack_create(hcy_stack_writer **writer, const char *path, const hcy_stack_writer_options *user)
@@ -74,13 +87,15 @@ int hcy_stack_create(hcy_stack_writer **writer, const char *path, const hcy_stac
     w->job.elem_size = hcy__pixel_of_type(opts->pixel_type)->size;
     w->job.image_bytes = image_bytes;
     w->job.block_bytes = opts->block_bytes;
-    st = hcy_bslz4_encode_bound(&bound, &w->job); /* may blocks be so large? */
+    w->path = strdup(path);
+    st = w->path ? hcy_bslz4_encode_bound(&bound, &w->job) /* may blocks be so large? */
+                 : hcy_fail(HCY_ENOMEM, "no memory to create %s", path);
     if (!st)
         st = hcy__may_write(path, opts->keep_existing, opts->source);
     if (!st)
         st = open_writer_format(w, path, opts);
     if (st) {
-        free(w);
+        free_writer(w);
         return st;
     }
     *writer = w;
@@ -139,8 +154,8 @@ int hcy_stack_writer_close(hcy_stack_writer *w)
         return 0;
     int broken = atomic_load(&w->broken), st = w->format->close(w->state, !broken);
     if (broken && !st)
-        st = hcy_fail(HCY_EIO, "the file is not kept: a frame could not be written");
-    free(w);
+        st = hcy_fail(HCY_EIO, "%s is not kept: a frame of it could not be written", w->path);
+    free_writer(w);
     return st;
 }
 
@@ -148,5 +163,5 @@ void hcy_stack_writer_discard(hcy_stack_writer *w)
 {
     if (w)
         (void)!w->format->close(w->state, 0);
-    free(w);
+    free_writer(w);
 }

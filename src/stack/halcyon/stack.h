@@ -430,8 +430,8 @@ typedef struct hcy_stack_writer_options {
 /* The path's suffix says the format: HDF5 with one chunk a frame; plain pixels also as NumPy, TIFF and EDF, and one
  * image of whole numbers of up to 4 bytes as CBF.  A path with one %d: one file a frame, of these but HDF5.  A frame
  * that is never written is a missing chunk in HDF5, a missing file where the path has %d, and zeros elsewhere.
- * HCY_EINVAL: another suffix; HCY_EUNSUPPORTED: pixels of a type that the format lacks; HCY_EIO: the file cannot be
- * written. */
+ * HCY_EINVAL: another suffix; HCY_EUNSUPPORTED: pixels of a type that the format lacks; HCY_ERANGE: images of 4 GiB and
+ * more, or more frames than can be addressed; HCY_EIO: the file cannot be written. */
 HCY_API int hcy_stack_create(hcy_stack_writer **writer, const char *path,
                              const hcy_stack_writer_options *opts) HCY_MUST_USE;
 /* Writes a decoded frame: coded in the calling thread, so several threads may write different frames of one
