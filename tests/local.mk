@@ -103,7 +103,7 @@ tests_readers_LDADD = $(inside)
 tests_readers_LDFLAGS = $(wrap)hcy_processors -Wl,--wrap=hcy_device_get_info -Wl,--wrap=hcy__device_at \
     -Wl,--wrap=hcy__device_works
 tests_read_errors_LDADD = $(inside)
-tests_read_errors_LDFLAGS = $(wrap)pread -Wl,--wrap=fdopen -Wl,--wrap=fopen
+tests_read_errors_LDFLAGS = $(wrap)pread -Wl,--wrap=fdopen -Wl,--wrap=fopen -Wl,--wrap=readdir
 tests_stream_SOURCES = tests/stream.c src/cli/stream_write.h src/cli/stream_write.c
 if HAVE_ZMQ
 test_public += tests/wire

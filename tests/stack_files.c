@@ -345,6 +345,19 @@ static void test_tiff(void)
 }
 #endif
 
+/* --- NumPy's archives --- */
+
+/* One whose longer directory is said to be where no file reaches. */
+static void test_npz(void)
+{
+    unsigned char archive[4 + 20 + 22] = "PK\3\4";
+    memcpy(archive + 4, "PK\6\7", 4);
+    memset(archive + 12, 0xff, 8);
+    memcpy(archive + 24, "PK\5\6", 4);
+    put_file(in_folder("far.npz"), archive, sizeof archive);
+    open_fails(in_folder("far.npz"), NULL, HCY_ECORRUPT, "far.npz|no directory", "an archive without its directory");
+}
+
 /* --- Series --- */
 
 static void test_series(void)
@@ -440,6 +453,7 @@ int main(void)
     make_tiff(in_folder("a.tif"), &types[0], 1, 0, 0);
     open_fails(in_folder("a.tif"), NULL, HCY_EUNSUPPORTED, "a.tif|no libtiff", "TIFF without libtiff");
 #endif
+    test_npz();
     test_series();
     return done_testing();
 }

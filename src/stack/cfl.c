@@ -55,10 +55,12 @@ static int read_cfl_head(uint64_t dims[DIMENSIONS], int *n, const char *path)
     if (!st) {
         text[hcy__read_at(fd, text, MOST_HEAD, 0, &number)] = 0;
         close(fd);
-        *n = number ? 0 : parse_cfl_dimensions(dims, text);
-        if (!*n)
+        *n = parse_cfl_dimensions(dims, text);
+        if (number)
+            st = hcy__read_failed(head, number);
+        else if (!*n)
             st = hcy_fail(
-                number ? HCY_EIO : HCY_EFORMAT,
+                HCY_EFORMAT,
                 "%s: behind \"%s\" there must be a line of 1 to %d whole numbers above 0, as BART writes it",
                 head, section, DIMENSIONS);
     }
@@ -110,7 +112,7 @@ int hcy__host_array_read_cfl(hcy_host_array *a, const char *path, const char *pa
     else if (!(a->data = malloc(bytes)))
         st = hcy_fail(HCY_ENOMEM, "no memory for %s, %zu bytes", path, bytes);
     else if (hcy__read_at(fd, a->data, bytes, 0, &number) != bytes)
-        st = hcy_fail(HCY_EIO, "%s: reading failed", path);
+        st = number ? hcy__read_failed(path, number) : hcy_fail(HCY_ECORRUPT, "%s is truncated", path);
     close(fd);
     return st;
 }

@@ -172,31 +172,37 @@ static int find_numbers(struct range *range, const hcy__numbered *n)
     char *name = folder ? strndup(n->path, folder) : strdup(".");
     if (!name)
         return hcy_fail(HCY_ENOMEM, "no memory for the folder of %s", n->path);
+    char words[128];
     DIR *dir = opendir(name);
     int number = errno; /* free() may change it */
     free(name);
     if (!dir) {
-        char words[128];
         if (number == ENOENT || number == ENOTDIR)
             return hcy_fail(HCY_ENOENT, "%s: there is no such folder", n->path);
         return hcy_fail(HCY_EIO, "%s: the folder cannot be read: %s", n->path,
                         hcy__errno_text(number, words, sizeof words));
     }
-    for (struct dirent *entry; (entry = readdir(dir));) {
+    /* A folder that fails in the middle would make a shorter series: its end alone leaves errno as it was. */
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(dir)); errno = 0) {
         size_t prefix = n->at - folder;
         if (strncmp(entry->d_name, n->path + folder, prefix))
             continue;
-        uint64_t number = strtoull(entry->d_name + prefix, NULL, 10);
+        uint64_t value = strtoull(entry->d_name + prefix, NULL, 10);
         /* Only names that the pattern makes are in the series: img_1.tif is not of img_%03d.tif. */
-        char *path = hcy__numbered_path(n, number);
+        char *path = hcy__numbered_path(n, value);
         if (path && !strcmp(path + folder, entry->d_name)) {
-            range->first = number < range->first ? number : range->first;
-            range->last = number > range->last ? number : range->last;
+            range->first = value < range->first ? value : range->first;
+            range->last = value > range->last ? value : range->last;
             range->n++;
         }
         free(path);
     }
+    number = errno;
     closedir(dir);
+    if (number)
+        return hcy_fail(HCY_EIO, "%s: the folder cannot be read: %s", n->path,
+                        hcy__errno_text(number, words, sizeof words));
     if (!range->n)
         return hcy_fail(HCY_ENOENT, "%s: there is no such file, with any number", n->path);
     /* Each number of the range becomes a frame, and a date among the names would make millions of them. */

@@ -289,10 +289,15 @@ static int list_directory(struct names *names, const char *path)
     while (n > 1 && path[n - 1] == '/')
         n--;
     snprintf(folder, sizeof folder, "%.*s", (int)n, path);
-    for (struct dirent *entry; !st && (entry = readdir(dir));)
+    /* A folder that fails in the middle would lose files: its end alone leaves errno as it was. */
+    errno = 0;
+    for (struct dirent *entry; !st && (entry = readdir(dir)); errno = 0)
         if (is_stack_name(entry->d_name))
             st = add_name(names, folder, entry->d_name);
+    int number = st ? 0 : errno;
     closedir(dir);
+    if (number)
+        st = hcy_fail(HCY_EIO, "%s: the folder cannot be read: %s", path, hcy__errno_text(number, words, sizeof words));
     if (!st && names->n) {
         qsort(names->at, names->n, sizeof *names->at, compare_names);
         leave_out_data_files(names);

@@ -103,10 +103,11 @@ static int parse_npy(struct hcy__npy *npy, const char *path, const char *text)
 int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
 {
     unsigned char head[12];
+    int number;
     /* Ten bytes in version 1 and twelve in later ones, which have a longer length. */
-    ssize_t n = pread(fd, head, sizeof head, (off_t)npy->start);
-    if (n < 0)
-        return hcy__read_failed(path, errno);
+    uint64_t n = hcy__read_at(fd, head, sizeof head, npy->start, &number);
+    if (number)
+        return hcy__read_failed(path, number);
     /* The file is told from a NumPy file that was cut short: the user does different things about them. */
     if (n < 6 || memcmp(head, magic, 6))
         return hcy_fail(HCY_EFORMAT, "%s is not a NumPy file", path);
@@ -125,11 +126,11 @@ int hcy__npy_header(struct hcy__npy *npy, const char *path, int fd)
     if (!text)
         return hcy_fail(HCY_ENOMEM, "%s: no memory for its header", path);
     /* By pread, so that any thread may read the same descriptor. */
-    n = pread(fd, text, length, (off_t)(npy->start + at));
+    n = hcy__read_at(fd, text, length, npy->start + at, &number);
     int st;
-    if (n < 0) {
-        st = hcy__read_failed(path, errno);
-    } else if (n != (ssize_t)length) {
+    if (number) {
+        st = hcy__read_failed(path, number);
+    } else if (n != length) {
         st = hcy_fail(HCY_ECORRUPT, "%s: a NumPy file that ends inside its header", path);
     } else {
         text[length] = 0;

@@ -42,8 +42,9 @@ static int fail_damaged(const char *path, const char *what)
 
 static int need_bytes(void *to, size_t n, int fd, uint64_t offset, const char *path, const char *what)
 {
-    int number;
-    if (hcy__read_at(fd, to, n, offset, &number) == n)
+    int number = 0;
+    /* A place beyond what the system can count is outside of the file, too. */
+    if (offset <= INT64_MAX - n && hcy__read_at(fd, to, n, offset, &number) == n)
         return 0;
     return number ? hcy__read_failed(path, number) : fail_damaged(path, what);
 }
@@ -146,18 +147,19 @@ static int find_member(struct member *m, const unsigned char *at, size_t size, c
 /* --- Arrays that are deflated --- */
 
 #ifdef HAVE_ZLIB
-/* From `offset` of one file to the other, in pieces; *size and *crc are what came. */
-static int inflate_pieces(z_stream *z, uint64_t *size, uLong *crc, FILE *to, int fd, uint64_t offset,
+/* From `offset` of one file to the other, in pieces; *size and *crc are what came, *number is a read's errno, or 0. */
+static int inflate_pieces(z_stream *z, uint64_t *size, uLong *crc, int *number, FILE *to, int fd, uint64_t offset,
                           const struct member *m)
 {
     unsigned char in[PIECE / 4], out[PIECE];
     uint64_t left = m->packed;
-    int number, st = Z_OK;
+    int st = Z_OK;
+    *number = 0;
     while (st == Z_OK) {
         /* The next piece is read when the last one is used up. */
         if (!z->avail_in && left) {
             size_t n = left < sizeof in ? (size_t)left : sizeof in;
-            if (hcy__read_at(fd, in, n, offset + m->packed - left, &number) != n)
+            if (hcy__read_at(fd, in, n, offset + m->packed - left, number) != n)
                 return Z_DATA_ERROR;
             z->next_in = in;
             z->avail_in = (uInt)n;
@@ -191,13 +193,15 @@ static int inflate_member(int *fd, const struct member *m, uint64_t offset, cons
         fclose(to);
         return hcy_fail(HCY_ENOMEM, "no memory to inflate %s", path);
     }
-    int got = inflate_pieces(&z, &size, &crc, to, *fd, offset, m);
+    int number, got = inflate_pieces(&z, &size, &crc, &number, to, *fd, offset, m);
     inflateEnd(&z);
     if (got == Z_STREAM_END && fflush(to))
         got = Z_ERRNO;
     /* A file without a name is gone with its last descriptor, so it gets one that outlives the stream. */
     int copy = got == Z_STREAM_END ? dup(fileno(to)) : -1;
     fclose(to);
+    if (number)
+        return hcy__read_failed(path, number);
     if (got == Z_ERRNO || (got == Z_STREAM_END && copy < 0))
         return hcy_fail(HCY_EIO, "%s: %llu bytes of it do not fit where temporary files go; save it with numpy.savez",
                         path, (unsigned long long)m->size);
