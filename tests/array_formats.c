@@ -186,6 +186,7 @@ static void test_nifti(void)
     memcpy(cells, bytes + 80, sizeof cells);
     ok(cells[0] == 1 && cells[2] == 3 && bytes[123] == 2, "... in mm, too");
     is_int(hcy_host_array_write(&a, in_folder("real.nii:half")), HCY_EINVAL, "a part that is none");
+    is_int(hcy_host_array_write(&a, in_folder("real.nii:real imaginary")), HCY_EINVAL, "two parts");
     is_int(hcy_host_array_read(&b, in_folder("real.nii")), HCY_EUNSUPPORTED, "NIfTI is not read");
     a.shape[0] = 40000;
     is_int(hcy_host_array_write(&a, in_folder("long.nii")), HCY_ERANGE, "an axis beyond 32767");

@@ -423,6 +423,8 @@ static void test_series(void)
     unlink(in_folder("loop"));
     open_fails(in_folder("%d/none.tif"), NULL, HCY_EINVAL, "file's name", "numbered folders");
     open_fails(in_folder("none_%d_%d.tif"), NULL, HCY_EINVAL, "one %d", "two numbers");
+    open_fails(in_folder("none_% 5d.tif"), NULL, HCY_EINVAL, "one %d", "a blank before the digits");
+    open_fails(in_folder("none_%4294967301d.tif"), NULL, HCY_EINVAL, "one %d", "a width without bounds");
     put_file(in_folder("text1.txt"), "hello", 5);
     /* What is none of the other formats may be HDF5 for all that a build without it knows. */
     int alone = hcy_stack_open(&stack, in_folder("text1.txt"), NULL);

@@ -13,9 +13,12 @@ int hcy__numbered_parse(hcy__numbered *n, const char *path)
     char *end;
     n->zeros = at[1] == '0';
     /* The conversion is read by hand and never given to printf(): a path is the user's text. */
-    n->width = (int)strtol(at + 1, &end, 10);
-    if (*end != 'd' || at[1] == '-' || at[1] == '+' || n->width < 0 || n->width > 20 || strchr(end, '%'))
+    const unsigned long width = strtoul(at + 1, &end, 10);
+    /* Digits alone: strtoul() takes blanks and a sign as well. */
+    const int plain = strspn(at + 1, "0123456789") == (size_t)(end - at - 1);
+    if (*end != 'd' || !plain || width > 20 || strchr(end, '%'))
         return hcy_fail(HCY_EINVAL, "%s: a numbered path has one %%d or %%04d, and no other %%", path);
+    n->width = (int)width;
     n->at = (size_t)(at - path);
     n->length = (size_t)(end + 1 - at);
     return 0;

@@ -110,10 +110,10 @@ const char *hcy__array_format(const char **part, char *path)
     return found ? found->format : "npy";
 }
 
-/* Is it one of the words, which blanks separate? */
+/* Is it one of the words, which blanks separate?  Two of them are not. */
 static int is_among_words(const char *word, const char *words)
 {
-    size_t n = strlen(word);
+    size_t n = strchr(word, ' ') ? 0 : strlen(word);
     for (const char *at = words; n && (at = strstr(at, word)); at++)
         if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
             return 1;
