@@ -75,7 +75,7 @@ static int inflate_file(hcy__bytes *b)
         else if ((z = inflate_all(&done, memory, room, packed, size, 1)) == Z_BUF_ERROR && done < room)
             st = hcy_fail(HCY_ECORRUPT, "%s: the gzip file is truncated", b->path);
         else if (z == Z_BUF_ERROR && room == MAX_INFLATED)
-            st = hcy_fail(HCY_EUNSUPPORTED, "%s: a gzip file of more than 4 GiB of bytes; gunzip it first", b->path);
+            st = hcy_fail(HCY_EUNSUPPORTED, "%s: more than 4 GiB when it is decompressed; gunzip it first", b->path);
         else if (z != Z_STREAM_END && z != Z_BUF_ERROR)
             st = hcy_fail(HCY_ECORRUPT, "%s: the gzip file is damaged", b->path);
         room *= 4;
