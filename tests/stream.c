@@ -149,37 +149,39 @@ static void test_rounds(void)
 }
 
 #ifdef HAVE_ZSTD
-/* The image's chunk as Jungfraujoch codes it: filter 32008's blocks of shuffled bytes, each by Zstandard. */
-static uint8_t *zstd_chunk(hcy_span *chunk, const uint8_t *pixels)
+/* An image's chunk as Jungfraujoch codes it: filter 32008's blocks of shuffled bytes, each by Zstandard. */
+static uint8_t *zstd_chunk(hcy_span *chunk, const uint8_t *pixels, size_t bytes, uint32_t elem, uint32_t block)
 {
-    hcy_bslz4_job job = { HCY_CODEC_BITSHUFFLE, 2, SCENE_N * 2, 0, 0 };
-    uint8_t planes[SCENE_N * 2], *bytes = calloc(1, 2 * sizeof planes + 64);
-    size_t size, tail = sizeof planes % 16, coded = sizeof planes - tail, at = 0;
-    if (hcy_bslz4_encode(&size, planes, sizeof planes, &job, pixels) || size != sizeof planes)
+    hcy_bslz4_job job = { HCY_CODEC_BITSHUFFLE, elem, bytes, block, 0 };
+    size_t size, tail = bytes % (8 * elem), coded = bytes - tail, at = 12;
+    uint8_t *planes = malloc(bytes), *out = calloc(1, 2 * bytes + 4096);
+    if (hcy_bslz4_encode(&size, planes, bytes, &job, pixels) || size != bytes)
         bail_out("no planes: %s", hcy_last_error()->text);
-    bytes[6] = sizeof planes >> 8;
-    bytes[7] = sizeof planes & 255;
-    bytes[10] = 8192 >> 8;
-    /* One block of the filter's 8 KiB holds all of so small an image, and eights of pixels alone are shuffled. */
-    size = ZSTD_compress(bytes + 16, 2 * sizeof planes, planes, coded, 1);
-    bytes[14] = (uint8_t)(size >> 8);
-    bytes[15] = (uint8_t)size;
-    at = 16 + size;
-    memcpy(bytes + at, planes + coded, tail);
-    *chunk = (hcy_span){ bytes, at + tail };
-    return bytes;
+    for (int i = 0; i < 4; i++) {
+        out[7 - i] = (uint8_t)(bytes >> 8 * i);
+        out[11 - i] = (uint8_t)(block >> 8 * i);
+    }
+    for (size_t from = 0; from < coded; from += block) {
+        size_t n = coded - from < block ? coded - from : block;
+        size = ZSTD_compress(out + at + 4, ZSTD_compressBound(n), planes + from, n, 1);
+        for (int i = 0; i < 4; i++)
+            out[at + 3 - i] = (uint8_t)(size >> 8 * i);
+        at += 4 + size;
+    }
+    /* Eights of pixels alone are shuffled. */
+    memcpy(out + at, planes + coded, tail);
+    free(planes);
+    *chunk = (hcy_span){ out, at + tail };
+    return out;
 }
 
-static void test_zstd(void)
+/* The message of such an image; the caller frees it. */
+static hcy_span zstd_message(const struct sent_series *s, const uint8_t *pixels, uint32_t block)
 {
-    struct sent_series s = scene_series;
-    hcy_stream_message m = HCY_STREAM_MESSAGE_INIT;
     struct sent message;
-    hcy_span chunk, part;
-    uint8_t pixels[SCENE_N * 2];
-    scene_pixels(pixels, 2, 3);
-    uint8_t *coded = zstd_chunk(&chunk, pixels);
-    if (sent_image(&message, &s, 5, &chunk))
+    hcy_span chunk;
+    uint8_t *coded = zstd_chunk(&chunk, pixels, (size_t)s->height * s->width * s->elem_size, s->elem_size, block);
+    if (sent_image(&message, s, 5, &chunk))
         bail_out("%s", hcy_last_error()->text);
     /* What was written says bslz4; one letter more is another coding. */
     uint8_t *bytes = malloc(message.parts[0].size + 1), *name;
@@ -188,23 +190,58 @@ static void test_zstd(void)
         ;
     memmove(name + 7, name + 6, (size_t)(bytes + message.parts[0].size - (name + 6)));
     memcpy(name, "\x66" "bszstd", 7);
-    part = (hcy_span){ bytes, message.parts[0].size + 1 };
-    is_int(hcy_stream_decode(&m, &part, 1), 0, "bitshuffle and Zstandard: %s", hcy_last_error()->text);
-    uint8_t *back = pixels_of(&m.channels[0].image);
-    ok(back && !memcmp(back, pixels, sizeof pixels), "its pixels");
-    free(back);
+    hcy_span part = { bytes, message.parts[0].size + 1 };
+    free(coded);
+    sent_free(&message);
+    return part;
+}
+
+/* Blocks of the filter's 8 KiB, and of other sizes, into which planes are parted and joined; an image without a photon,
+ * which is coded in less than a thousandth of its bytes. */
+static void test_zstd_blocks(void)
+{
+    static const struct {
+        uint32_t height, width, elem, block;
+        int blank;
+    } cases[] = { { SCENE_H, SCENE_W, 2, 8192, 0 }, { SCENE_H, SCENE_W, 2, 208, 0 }, { 67, 65, 4, 16384, 0 },
+                  { 67, 65, 1, 4096, 0 },           { 256, 256, 4, 65536, 1 } };
+    static uint8_t pixels[256 * 256 * 4];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sent_series s = scene_series;
+        hcy_stream_message m = HCY_STREAM_MESSAGE_INIT;
+        size_t n = (size_t)cases[i].height * cases[i].width * cases[i].elem;
+        for (size_t k = 0; k < n; k++)
+            pixels[k] = cases[i].blank ? 0 : (uint8_t)(k * k % 251 >> k % 5);
+        s.height = cases[i].height;
+        s.width = cases[i].width;
+        s.elem_size = cases[i].elem;
+        s.pixel_type = s.elem_size == 1 ? HCY_PIXEL_U8 : s.elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U32;
+        hcy_span part = zstd_message(&s, pixels, cases[i].block);
+        is_int(hcy_stream_decode(&m, &part, 1), 0, "bitshuffle and Zstandard: %s", hcy_last_error()->text);
+        uint8_t *back = m.n_channels ? pixels_of(&m.channels[0].image) : NULL;
+        ok(back && !memcmp(back, pixels, n), "its pixels of %u bytes, in blocks of %u", s.elem_size, cases[i].block);
+        free(back);
+        free((void *)part.data);
+    }
+}
+
+static void test_zstd(void)
+{
+    hcy_stream_message m = HCY_STREAM_MESSAGE_INIT;
+    uint8_t pixels[SCENE_N * 2];
+    scene_pixels(pixels, 2, 3);
+    test_zstd_blocks();
+    hcy_span part = zstd_message(&scene_series, pixels, 8192), out;
+    is_int(hcy_stream_decode(&m, &part, 1), 0, "an image: %s", hcy_last_error()->text);
     hcy_stream_array a = m.channels[0].image;
     uint8_t *broken = malloc(a.size), planes[sizeof pixels];
     memcpy(broken, a.data, a.size);
     broken[16] ^= 255;
     a.data = broken;
-    hcy_span out;
     is_int(hcy_stream_chunk(&out, planes, sizeof planes, &a), HCY_ECORRUPT, "a damaged one");
     is_int(hcy_stream_chunk(&out, planes, 8, &m.channels[0].image), HCY_ERANGE, "no room for it");
     free(broken);
-    free(bytes);
-    free(coded);
-    sent_free(&message);
+    free((void *)part.data);
 }
 #else
 static void test_zstd(void)

@@ -44,8 +44,9 @@ int hcy__stream_array_check(hcy_stream_array *a, const char *what)
     if (!a->size || (plain && a->size != bytes))
         return hcy_fail(HCY_ECORRUPT, "%s: %zu bytes, where %u x %u pixels are %zu", what, a->size, a->height, a->width,
                         bytes);
-    /* A block of 8 KiB has 13 bytes and more: nobody makes more room for pixels than such a message can have. */
-    if (a->zstd && bytes / 1024 > a->size)
+    /* A block of Jungfraujoch's 4096 pixels has 13 bytes and more: nobody makes much more room for pixels than such a
+     * message can have. */
+    if (a->zstd && bytes / 4096 > a->size)
         return hcy_fail(HCY_ECORRUPT, "%s: %zu bytes of Zstandard for %zu of pixels", what, a->size, bytes);
     a->elem_size = type->bytes;
     a->bytes = bytes;
