@@ -469,6 +469,36 @@ static void test_bare_start(void)
     }
 }
 
+/* What stands behind Stream v1's configuration: pairs, of which none is lost without a word, and the user's own. */
+static void test_pairs(void)
+{
+#define HEAD "{\"htype\":\"dheader-1.0\",\"series\":7,\"header_detail\":\"all\"}"
+#define MASK "{\"htype\":\"dpixelmask-1.0\",\"shape\":[2,1],\"type\":\"uint32\"}"
+    static const struct {
+        const char *parts[6], *word; /* NULL: it is taken, with its mask */
+    } cases[] = {
+        { { HEAD, "{}", MASK, "8 bytes.", "no JSON" }, NULL },
+        { { HEAD, "{}", MASK, "8 bytes.", "{\"htype\":\"mine\"}" }, NULL },
+        { { HEAD, "{}", "{\"htype\":\"other-1.0\"}", "no JSON", MASK, "8 bytes." }, NULL },
+        { { HEAD, "{}", MASK "?", "8 bytes." }, "part 3" },
+        { { HEAD, "{}", MASK }, "pixel mask" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hcy_stream_message m = HCY_STREAM_MESSAGE_INIT;
+        hcy_span parts[6];
+        size_t n = 0;
+        for (; n < 6 && cases[i].parts[n]; n++)
+            parts[n] = (hcy_span){ cases[i].parts[n], strlen(cases[i].parts[n]) };
+        const int status = hcy_stream_decode(&m, parts, n), wanted = cases[i].word ? HCY_ECORRUPT : 0;
+        if (status == HCY_EUNSUPPORTED)
+            skip(1, "%s", hcy_last_error()->text);
+        else
+            ok(status == wanted && (status ? !!strstr(hcy_last_error()->text, cases[i].word) :
+                                             m.n_channels == 1 && m.channels[0].mask.size == 8),
+               "a start of %zu parts: %s", n, status ? hcy_last_error()->text : "taken, with its mask");
+    }
+}
+
 /* --- Recordings --- */
 
 static void test_begins(void)
@@ -566,6 +596,7 @@ int main(int argc, char **argv)
     test_start(2);
     test_flat();
     test_bare_start();
+    test_pairs();
     test_begins();
     for (int version = 1; version <= 2; version++)
         test_damage(version, argc > 1 ? strtoul(argv[1], NULL, 10) : 3000);

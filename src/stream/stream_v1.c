@@ -41,6 +41,13 @@ static uint64_t get_whole(const json_t *json, const char *key)
     return value > 0 ? (uint64_t)value : 0;
 }
 
+/* 0 also where it has more than 32 bits, as no image has so many pixels across. */
+static uint32_t get_size(const json_t *json, const char *key)
+{
+    uint64_t value = get_whole(json, key);
+    return value <= UINT32_MAX ? (uint32_t)value : 0;
+}
+
 /* A real number; `other` where there is none. */
 static double get_real(const json_t *json, const char *key, double other)
 {
@@ -117,8 +124,8 @@ static void read_configuration(hcy_stream_message *m, const json_t *json)
     /* A series of several triggers has that many times the images of one. */
     uint64_t triggers = get_whole(json, "ntrigger"), images = get_whole(json, "nimages");
     m->images = triggers > 1 && images <= UINT64_MAX / triggers ? images * triggers : images;
-    m->width = (uint32_t)get_whole(json, "x_pixels_in_detector");
-    m->height = (uint32_t)get_whole(json, "y_pixels_in_detector");
+    m->width = get_size(json, "x_pixels_in_detector");
+    m->height = get_size(json, "y_pixels_in_detector");
     m->pixel1 = get_real(json, "y_pixel_size", 0);
     m->pixel2 = get_real(json, "x_pixel_size", 0);
     m->distance = get_real(json, "detector_distance", 0);
@@ -135,22 +142,32 @@ static void read_configuration(hcy_stream_message *m, const json_t *json)
         hcy__stream_text(m->description, sizeof m->description, description, strlen(description));
 }
 
-/* The parts behind the header: the configuration, and pairs of a description and its blob. */
-static int read_start(hcy_stream_message *m, const hcy_span *parts, size_t n)
+/* A description and the blob behind it, NULL: the message ends before.  What is not used is passed over. */
+static int read_pair(hcy_stream_message *m, const json_t *json, const hcy_span *blob)
 {
     hcy_stream_channel *channel = hcy__stream_channel(m, "", 0);
+    const int is_flat = is_type(json, "flatfield-1.0"), is_mask = is_type(json, "dpixelmask-1.0");
+    m->has_countrate_table |= is_type(json, "dcountrate_table-1.0");
+    if ((is_flat || is_mask) && !blob)
+        return hcy_fail(HCY_ECORRUPT, "the start of a series of Stream v1 ends before the bytes of its %s",
+                        is_flat ? "flatfield" : "pixel mask");
+    if (is_flat)
+        return read_blob(&channel->flat, json, blob, "flatfield");
+    return is_mask ? read_blob(&channel->mask, json, blob, "pixel mask") : 0;
+}
+
+/* The parts behind the header: the configuration, which has no type, and pairs of a description and its blob. */
+static int read_start(hcy_stream_message *m, const hcy_span *parts, size_t n)
+{
     int status = 0;
     for (size_t i = 1; !status && i < n; i++) {
         json_t *json;
-        /* The last part may be the user's own, of any bytes. */
+        /* The last part may be the user's own, of any bytes.  One before it may describe the mask, which must not be
+         * lost without a word. */
         if (load_part(&json, &parts[i], i))
-            return i == 1 ? HCY_ECORRUPT : 0;
-        if (i + 1 < n && is_type(json, "flatfield-1.0"))
-            status = read_blob(&channel->flat, json, &parts[++i], "flatfield");
-        else if (i + 1 < n && is_type(json, "dpixelmask-1.0"))
-            status = read_blob(&channel->mask, json, &parts[++i], "pixel mask");
-        else if (i + 1 < n && is_type(json, "dcountrate_table-1.0")) {
-            m->has_countrate_table = 1;
+            return i > 1 && i + 1 == n ? 0 : HCY_ECORRUPT;
+        if (json_object_get(json, "htype")) {
+            status = read_pair(m, json, i + 1 < n ? &parts[i + 1] : NULL);
             i++;
         } else if (i == 1)
             read_configuration(m, json);
