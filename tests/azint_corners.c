@@ -285,13 +285,13 @@ static void make_file(const char *path, int lacks_one)
     write_detector(path, corners, mask, (const int[]){ BENT_HEIGHT, BENT_WIDTH }, (const double[]){ 1.0e-3, 1.1e-3 });
 }
 
-/* A regular grid whose first pixel is nowhere. */
+/* A regular grid of which the first pixel, and one in a thousand, is nowhere. */
 static void make_grid(const char *path, int height, int width, double pixel)
 {
     float *corners = calloc((size_t)height * width * 12, sizeof *corners), *corner = corners;
     for (int i = 0; i < height * width; i++)
         for (int k = 0; k < 4; k++, corner += 3) {
-            corner[1] = i ? (float)(pixel * (i / width + (k == 1 || k == 2))) : NAN;
+            corner[1] = i % 1013 ? (float)(pixel * (i / width + (k == 1 || k == 2))) : NAN;
             corner[2] = (float)(pixel * (i % width + (k >= 2)));
         }
     write_detector(path, corners, NULL, (const int[]){ height, width }, (const double[]){ pixel, pixel });

@@ -146,6 +146,18 @@ static void check_gradients(void)
     ok(!hcy_poni_gradients(values, gradient, &poni, HEIGHT, WIDTH, "2th_rad", middle, 1) && fabs(values[0]) < 1e-12 &&
            fabs(gradient[0]) < 1e-9,
        "in the middle of the beam nothing is infinite");
+    /* Edges on powers of two, so that the place is the middle exactly. */
+    hcy_poni exact = HCY_PONI_INIT;
+    exact.dist = 0.125;
+    exact.pixel1 = exact.pixel2 = exact.poni1 = exact.poni2 = 0x1p-13;
+    exact.wavelength = 1e-10;
+    double one[] = { 1, 1 };
+    for (size_t u = 0; u < sizeof units / sizeof units[0]; u++) {
+        int status = hcy_poni_gradients(values, gradient, &exact, 2, 2, units[u], one, 1), zeros = !status;
+        for (int k = 0; k < P; k++)
+            zeros = zeros && gradient[k] == 0;
+        ok(zeros, "%s: no gradient there", units[u]);
+    }
     is_int(hcy_poni_gradients(values, NULL, &poni, HEIGHT, WIDTH, "r_mm", places, 1), HCY_EUNSUPPORTED, "lengths: no");
     is_int(hcy_poni_gradients(values, NULL, &poni, HEIGHT, WIDTH, "inches", places, 1), HCY_ENOENT, "inches: no");
     poni.wavelength = 0;
@@ -258,6 +270,45 @@ static void check_fits(void)
     ok(!memcmp(&poni, &before, sizeof poni), "a geometry that cannot be fitted is left alone");
 }
 
+/* A pixel of a detector's file without a place says nothing of the geometry, and must not stop the others from it. */
+static void check_lost_pixel(void)
+{
+    enum { SIDE = 20, N = 40, LOST = 7 * SIDE + 6 };
+    static float corners[SIDE * SIDE][4][3];
+    hcy_ring_point points[N];
+    hcy_poni poni = HCY_PONI_INIT;
+    hcy_poni_fit fit = HCY_PONI_FIT_INIT;
+    const unsigned fixed = ~(1u << HCY_PONI_DIST | 1u << HCY_PONI_PONI1 | 1u << HCY_PONI_PONI2);
+    for (size_t i = 0; i < SIDE * SIDE; i++)
+        for (size_t k = 0; k < 4; k++) {
+            corners[i][k][1] = (float)(1e-3 * (double)(i / SIDE + (k == 1 || k == 2)));
+            corners[i][k][2] = (float)(1e-3 * (double)(i % SIDE + (k >= 2)));
+        }
+    for (size_t i = 0; i < N; i++) {
+        double radius = i % 2 ? 8 : 4.5, at = 6.283185307179586 * (double)i / N;
+        points[i] = (hcy_ring_point){ 10 + radius * sin(at), 10 + radius * cos(at),
+                                      1e-10 / (2 * sin(atan(radius * 1e-3 / 0.1) / 2)) };
+    }
+    poni.corners = &corners[0][0][0];
+    poni.height = poni.width = SIDE;
+    poni.pixel1 = poni.pixel2 = 1e-3;
+    poni.dist = 0.102;
+    poni.poni1 = 0.0102;
+    poni.poni2 = 0.0099;
+    poni.wavelength = 1e-10;
+    poni.orientation = 3;
+    hcy_poni before = poni;
+    int status = hcy_poni_refine(&poni, &fit, SIDE, SIDE, points, N, fixed);
+    ok(!status && fabs(poni.dist - 0.1) < 1e-7 && fabs(poni.poni1 - 0.01) < 1e-8, "pixels with corners of their own: %g m",
+       poni.dist);
+    poni = before;
+    memset(corners[LOST], 0xff, sizeof corners[LOST]); /* not a number */
+    points[1].row = 7.5;
+    points[1].column = 6.5;
+    is_int(hcy_poni_refine(&poni, &fit, SIDE, SIDE, points, N, fixed), HCY_EINVAL, "a point in a pixel without a place: %s",
+           hcy_last_error()->text);
+}
+
 /* --- Frames for calibrate_cli.t --- */
 
 /* Poisson's numbers: exactly for few, as normal ones for many. */
@@ -345,5 +396,6 @@ int main(int argc, char **argv)
     check_calibrants();
     check_gradients();
     check_fits();
+    check_lost_pixel();
     return done_testing();
 }

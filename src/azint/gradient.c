@@ -179,8 +179,10 @@ int hcy_poni_gradients(double *values, double *gradients, const hcy_poni *given,
         double value = convert_angle(slope, &scale, two_theta, poni.wavelength);
         if (values)
             values[i] = value;
+        /* In the middle of the beam a d-spacing is infinite and so are its slopes, which 0 times would be no number. */
         for (int k = 0; k < HCY_PONI_PARAMETERS && gradients; k++)
-            gradients[HCY_PONI_PARAMETERS * i + k] = slope[0] * d[k] + (k == HCY_PONI_WAVELENGTH ? slope[1] : 0);
+            gradients[HCY_PONI_PARAMETERS * i + k] =
+                two_theta == 0 ? 0 : slope[0] * d[k] + (k == HCY_PONI_WAVELENGTH ? slope[1] : 0);
     }
     hcy__azint_geometry_free(&g);
     return status;

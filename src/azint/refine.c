@@ -52,7 +52,7 @@ static int expect_angles(struct refinement *r, double wavelength)
     return 0;
 }
 
-/* Residuals of all points, and their gradients (wanted or not). */
+/* Residuals of all points, and their gradients (wanted or not); HCY_EINVAL: there is none. */
 static int find_residuals(struct refinement *r, const hcy_poni *poni, int with_gradient)
 {
     int status = expect_angles(r, poni->wavelength);
@@ -61,6 +61,10 @@ static int find_residuals(struct refinement *r, const hcy_poni *poni, int with_g
         status = hcy_poni_gradients(r->residual, with_gradient ? r->gradient : NULL, poni, r->height, r->width,
                                     "2th_rad", r->places, r->n);
     for (size_t i = 0; i < r->n && !status; i++) {
+        /* A detector's file may have pixels without a place, and sums with one of them compare with nothing. */
+        if (!isfinite(r->residual[i]))
+            return hcy_fail(HCY_EINVAL, "hcy_poni_refine: point %zu, at row %g, column %g, is in a pixel without a place",
+                            i, r->points[i].row, r->points[i].column);
         r->residual[i] -= r->expected[i];
         /* The wavelength moves the ring, where all else moves the place. */
         if (with_gradient)

@@ -242,6 +242,29 @@ static int settle_places(hcy_ring_point *points, double *angles, size_t n, const
     return status;
 }
 
+/* Leaves out points that have come to pixels without a place, which have no angle to be fitted. */
+static int drop_lost(struct ring_points *found, const struct powder *p, const hcy_poni *poni)
+{
+    double *places = malloc(3 * found->n * sizeof *places + 1), *values = places + 2 * found->n;
+    int status = places ? 0 : hcy_fail(HCY_ENOMEM, "no memory for %zu points", found->n);
+    size_t n = found->n;
+    for (size_t i = 0; i < n && !status; i++) {
+        places[2 * i] = found->points[i].row;
+        places[2 * i + 1] = found->points[i].column;
+    }
+    if (!status)
+        status = hcy_poni_gradients(values, NULL, poni, p->height, p->width, "2th_rad", places, n);
+    found->n = status ? n : 0;
+    for (size_t i = 0; i < n && !status; i++) {
+        if (isfinite(values[i]))
+            found->points[found->n++] = found->points[i];
+        for (size_t k = 0; k < p->n_spacings && !isfinite(values[i]); k++)
+            found->found[k] -= p->spacings[k] == found->points[i].spacing;
+    }
+    free(places);
+    return status;
+}
+
 /* The size of a pixel in 2 theta, near the beam. */
 static double pixel_angle(const hcy_poni *poni)
 {
@@ -288,6 +311,8 @@ int find_ring_points(struct ring_points *found, struct powder *p, const hcy_poni
         take_points(found, angles, pieces, list, b, p);
         status = settle_places(found->points, angles, found->n, p, poni);
     }
+    if (!status)
+        status = drop_lost(found, p, poni);
     free(angles);
     free(pieces);
     free(cell);

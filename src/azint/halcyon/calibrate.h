@@ -89,8 +89,9 @@ typedef struct hcy_poni_fit {
 /* Moves the geometry, in the parameters whose bits in `fixed` are 0, to where the points lie on their rings: least
  * squares in 2 theta by Levenberg and Marquardt, with weights that take away what points far from all others pull
  * (Tukey's, six standard deviations wide).  rot3 changes nothing and stays.  poni->wavelength must be known.  On
- * failure the geometry stays as it was.  HCY_EINVAL: a geometry that is none, a spacing that has no ring, fewer
- * points than parameters; HCY_ERANGE: the points do not determine a parameter (words say which); HCY_ENOMEM. */
+ * failure the geometry stays as it was.  HCY_EINVAL: a geometry that is none, a spacing that has no ring, a point in a
+ * pixel without a place, fewer points than parameters; HCY_ERANGE: the points do not determine a parameter (words say
+ * which); HCY_ENOMEM. */
 HCY_API int hcy_poni_refine(hcy_poni *poni, hcy_poni_fit *fit, size_t height, size_t width,
                             const hcy_ring_point *points, size_t n, unsigned fixed) HCY_MUST_USE;
 
