@@ -720,6 +720,11 @@ static void test_transforms(void)
     st_says(hcy_operator_fft(&op, dev, &s, 4), HCY_EINVAL, "4 axes", "an FFT over axes that are not there");
     st_says(hcy_operator_fft_real(&op, dev, &s, 2), HCY_EINVAL, "real vectors", "a real FFT of complex numbers");
     st_says(hcy_operator_fft_real(&op, dev, &real, 3), HCY_EINVAL, "3 axes", "a real FFT over axes that are not there");
+    static const hcy_vectors table = HCY_VECTORS_INIT;
+    hcy_space dealt = real;
+    dealt.vectors = &table;
+    st_says(hcy_operator_fft_real(&op, dev, &dealt, 1), HCY_EUNSUPPORTED, "hcy_dist_fft_real()",
+            "a real FFT of distributed vectors");
     const hcy_space cube = { HCY_COMPLEX128, 4, { 2, 3, 4, 6 }, NULL };
     test_real_fft(HCY_FLOAT64, &s, 1);
     test_real_fft(HCY_FLOAT32, &s, 2);

@@ -149,6 +149,10 @@ static int check_real_fft(const hcy_device *dev, const hcy_space *space, int n_a
     if (n_axes < 1 || n_axes > 3 || n_axes > space->rank)
         return hcy_fail(HCY_EINVAL, "hcy_operator_fft_real: over %d axes of %d; 1 to 3 are possible", n_axes,
                         space->rank);
+    /* The range has other shapes than the domain, and so another layout, which a space cannot say. */
+    if (space->vectors)
+        return hcy_fail(HCY_EUNSUPPORTED, "hcy_operator_fft_real: of vectors that are distributed; hcy_dist_fft_real() "
+                                          "is for these");
     return hcy__space_count(space) ? 0 : hcy_fail(HCY_EINVAL, "hcy_operator_fft_real: of vectors without elements");
 }
 

@@ -253,7 +253,8 @@ HCY_API int hcy_operator_nufft(hcy_operator **op, hcy_nufft *plan) HCY_MUST_USE;
 HCY_API int hcy_operator_fft(hcy_operator **op, hcy_device *dev, const hcy_space *space, int n_axes) HCY_MUST_USE;
 /* The same of real vectors, to half of the frequencies: of n numbers along the last axis n/2+1, of which those that
  * stand for their conjugates, too, are multiplied by the square root of 2 (as PyLops' real=True): norms are those of
- * the whole transform, and the adjoint is the inverse times the number of points. */
+ * the whole transform, and the adjoint is the inverse times the number of points.  HCY_EUNSUPPORTED: vectors that are
+ * distributed (hcy_dist_fft_real()), too. */
 HCY_API int hcy_operator_fft_real(hcy_operator **op, hcy_device *dev, const hcy_space *space,
                                   int n_axes) HCY_MUST_USE;
 
