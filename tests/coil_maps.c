@@ -133,7 +133,7 @@ static void test_crop(void)
 }
 
 /* Coils are as loud as they may be, and the first one may be broken: the others' maps are there nevertheless. */
-static void test_hostile(int method, double factor, const char *what)
+static void test_hostile(int method, int dtype, double factor, const char *what)
 {
     static double complex some[COILS][PIXELS];
     const int64_t shape[3] = { COILS, SIDE, SIDE };
@@ -142,7 +142,7 @@ static void test_hostile(int method, double factor, const char *what)
     for (int c = 1; c < COILS; c++)
         for (int i = 0; i < PIXELS; i++)
             some[c][i] = images[c][i] * factor;
-    hcy_array *from = array_of(HCY_COMPLEX64, 3, shape, some[0]), *to = empty_of(HCY_COMPLEX64, 3, shape);
+    hcy_array *from = array_of(dtype, 3, shape, some[0]), *to = empty_of(dtype, 3, shape);
     how.method = method;
     how.calibration = 16;
     how.kernel = 4;
@@ -155,6 +155,27 @@ static void test_hostile(int method, double factor, const char *what)
         lost += inside[i] && !(fabs(norm - 1) < 1e-4);
     }
     is_int(lost, 0, "the others' maps have norm 1");
+    hcy_array_release(from);
+    hcy_array_release(to);
+}
+
+/* Maps of images that went wrong are none: they are no coils that receive nothing. */
+static void test_no_numbers(void)
+{
+    static double complex some[COILS][PIXELS];
+    const int64_t shape[3] = { COILS, SIDE, SIDE };
+    hcy_coil_maps_options how = HCY_COIL_MAPS_OPTIONS_INIT;
+    int numbers = 0;
+    memcpy(some, images, sizeof some);
+    some[1][PIXELS / 2] = NAN;
+    hcy_array *from = array_of(HCY_COMPLEX64, 3, shape, some[0]), *to = empty_of(HCY_COMPLEX64, 3, shape);
+    st_ok(hcy_coil_maps(queue, to, from, &how), "an image with a number that is none");
+    read_array(found[0], to);
+    for (int i = 0; i < PIXELS; i++)
+        numbers += !isnan(creal(found[1][i]));
+    is_int(numbers, 0, "its maps are none");
+    how.method = HCY_COIL_MAPS_ESPIRIT;
+    st_says(hcy_coil_maps(queue, to, from, &how), HCY_EINVAL, "none or infinite", "ESPIRiT refuses it");
     hcy_array_release(from);
     hcy_array_release(to);
 }
@@ -256,8 +277,11 @@ int main(int argc, char **argv)
         check_maps(HCY_COIL_MAPS_ESPIRIT, HCY_COMPLEX64, 0.01, "maps by ESPIRiT in float");
     }
     test_crop();
-    test_hostile(HCY_COIL_MAPS_ESPIRIT, 1e20, "and loud ones, ESPIRiT");
-    test_hostile(HCY_COIL_MAPS_LOW, 1e-30, "and faint ones, low frequencies");
+    test_hostile(HCY_COIL_MAPS_ESPIRIT, HCY_COMPLEX64, 1e20, "and loud ones, ESPIRiT");
+    test_hostile(HCY_COIL_MAPS_LOW, HCY_COMPLEX64, 1e-30, "and faint ones, low frequencies");
+    test_hostile(HCY_COIL_MAPS_ESPIRIT, HCY_COMPLEX128, 1e200, "and the loudest ones, ESPIRiT");
+    test_hostile(HCY_COIL_MAPS_ESPIRIT, HCY_COMPLEX128, 1e-200, "and the faintest ones, ESPIRiT");
+    test_no_numbers();
     test_compression(6);
     test_compression(90);
     test_refusals();

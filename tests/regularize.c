@@ -399,7 +399,7 @@ static void check_no_numbers(void)
 /* The map is of numbers of any size: t and result go with them. */
 static void check_low_rank_sizes(void)
 {
-    static const double sizes[] = { 1, 0x1p-300, 0x1p280 };
+    static const double sizes[] = { 1, 0x1p-300, 0x1p280, 0x1p-900, 0x1p900 };
     hcy_space s = space_of(HCY_FLOAT64, 3, LAYERS, HIGH, WIDE);
     double complex x[MOST], want[MOST], got[MOST];
     hcy_proximal *p = NULL;

@@ -86,7 +86,7 @@ int hcy__low_maps(const struct hcy__calibration *c, double crop)
     /* The largest number becomes 1 first: squares of large ones would be infinite in float, those of small ones 0. */
     if (!status)
         status = HCY_EVAL(c->queue,
-                          "t = max(abs(m)); m = where(t > 0, m/t, 0); "
+                          "t = max(abs(m)); m = where(t == 0, 0, m/t); "
                           "r = sqrt(sum(abs2(m), axis=0)); t = max(r); r = where(r > crop*t && r > 0, 1/r, 0); m *= r",
                           hcy_op_array("r", root), hcy_op_array("m", c->maps), hcy_op_array("t", most),
                           hcy_op_real("crop", crop));

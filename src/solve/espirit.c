@@ -20,6 +20,7 @@ struct pieces {
     const struct hcy__calibration *of;
     size_t coils, kernel[3], counts[3]; /* a piece's offsets, and how many pieces there are, of each axis */
     size_t offsets, n;                  /* of a piece: of all axes; times coils */
+    size_t numbers;                     /* of all coils' frequencies */
     double complex *data;               /* [coils][frequencies...] */
     double complex *gram, *vectors;     /* [n][n]: of pieces, then the projector */
     double *values;
@@ -56,6 +57,17 @@ static int take_axis(hcy_array **out, const struct hcy__calibration *c, hcy_arra
     return status;
 }
 
+/* Only what numbers are to each other counts, and sums of their squares are to be numbers. */
+static int prepare_center(struct pieces *p)
+{
+    for (size_t i = 0; i < p->numbers; i++)
+        if (!isfinite(creal(p->data[i])) || !isfinite(cimag(p->data[i])))
+            return hcy_fail(HCY_EINVAL, "hcy_coil_maps: the images have numbers that are none or infinite, or too large "
+                                        "for their Fourier transform");
+    hcy__bring_near_one(p->data, p->numbers);
+    return 0;
+}
+
 static int read_center(struct pieces *p)
 {
     const struct hcy__calibration *c = p->of;
@@ -80,7 +92,7 @@ static int read_center(struct pieces *p)
         status = hcy_array_to_host(p->data, c->queue, wide);
     hcy_array_release(spectrum);
     hcy_array_release(wide);
-    return status;
+    return status ? status : prepare_center(p);
 }
 
 /* --- Pieces --- */
@@ -244,8 +256,7 @@ static int find_eigenvectors(const struct hcy__calibration *c, hcy_array *produc
 
 static int set_pieces(struct pieces *p, const struct hcy__calibration *c)
 {
-    *p = (struct pieces){ .of = c, .coils = (size_t)c->coils, .offsets = 1 };
-    size_t numbers = p->coils;
+    *p = (struct pieces){ .of = c, .coils = (size_t)c->coils, .offsets = 1, .numbers = (size_t)c->coils };
     for (int d = 0; d < 3; d++) {
         const size_t n = d < c->dim ? (size_t)c->frequencies[d] : 1, k = (size_t)c->opts->kernel;
         p->kernel[d] = k < n ? k : n;
@@ -254,7 +265,7 @@ static int set_pieces(struct pieces *p, const struct hcy__calibration *c)
             p->kernel[d] = ((size_t)c->sizes[d] + 1) / 2;
         p->counts[d] = n - p->kernel[d] + 1;
         p->offsets *= p->kernel[d];
-        numbers *= n;
+        p->numbers *= n;
     }
     p->n = p->offsets * p->coils;
     if (p->coils > MOST_NUMBERS || p->n > MOST_NUMBERS)
@@ -262,7 +273,7 @@ static int set_pieces(struct pieces *p, const struct hcy__calibration *c)
                         "hcy_coil_maps: a kernel of %zu numbers of %zu coils, where %d numbers are the most: a smaller "
                         "one, or fewer coils by hcy_coil_compression()",
                         p->offsets, p->coils, MOST_NUMBERS);
-    p->data = calloc(numbers, sizeof *p->data);
+    p->data = calloc(p->numbers, sizeof *p->data);
     p->gram = calloc(2 * p->n * p->n, sizeof *p->gram);
     p->values = calloc(p->n, sizeof *p->values);
     if (!p->data || !p->gram || !p->values)

@@ -250,27 +250,49 @@ static void swap_rows(double *values, double complex *vectors, size_t n, size_t 
     }
 }
 
-/* Squares of elements are held against each other: those of very large and very small matrices, as their diagonals say,
- * are brought near 1, by the power of two that is returned.  No bit depends on it; what is no number stays. */
-static int bring_near_one(double complex *a, size_t n)
+/* The largest one's exponent where that is far from 1; else 0, as of what is no number. */
+static int exponent_if_far(double largest)
 {
     enum { FAR = 200 };
+    const int exponent = largest > 0 && isfinite(largest) ? ilogb(largest) : 0;
+    return exponent > -FAR && exponent < FAR ? 0 : exponent;
+}
+
+void hcy__scale_numbers(double complex *numbers, int exponent, size_t n)
+{
+    for (size_t i = 0; exponent && i < n; i++)
+        numbers[i] = ldexp(creal(numbers[i]), exponent) + I * ldexp(cimag(numbers[i]), exponent);
+}
+
+int hcy__bring_near_one(double complex *numbers, size_t n)
+{
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double size = fmax(fabs(creal(numbers[i])), fabs(cimag(numbers[i])));
+        largest = size > largest ? size : largest;
+    }
+    const int exponent = exponent_if_far(largest);
+    hcy__scale_numbers(numbers, -exponent, n);
+    return exponent;
+}
+
+/* Squares of elements are held against each other: those of very large and very small matrices, as their diagonals say,
+ * are brought near 1, by the power of two that is returned.  No bit depends on it; what is no number stays. */
+static int bring_matrix_near_one(double complex *a, size_t n)
+{
     double largest = 0;
     for (size_t i = 0; i < n; i++) {
         const double size = fabs(creal(a[i * n + i]));
         largest = size > largest ? size : largest;
     }
-    const int exponent = largest > 0 && isfinite(largest) ? ilogb(largest) : 0;
-    if (exponent > -FAR && exponent < FAR)
-        return 0;
-    for (size_t i = 0; i < n * n; i++)
-        a[i] = ldexp(creal(a[i]), -exponent) + I * ldexp(cimag(a[i]), -exponent);
+    const int exponent = exponent_if_far(largest);
+    hcy__scale_numbers(a, -exponent, n * n);
     return exponent;
 }
 
 void hcy__hermitian_eigen(double *values, double complex *vectors, double complex *a, size_t n)
 {
-    const int exponent = bring_near_one(a, n);
+    const int exponent = bring_matrix_near_one(a, n);
     if (n <= MOST_BY_JACOBI)
         rotate_to_diagonal(values, vectors, a, n);
     else

@@ -145,7 +145,10 @@ static void shrink_one(void *numbers, struct work *w, const struct low_rank *l, 
     for (size_t p = 0; p < n; p++)
         for (size_t f = 0; f < l->frames; f++)
             w->x[p * l->frames + f] = get_number(numbers, l->space.dtype, f * image + w->pixels[p]);
-    shrink_block(w, n, l->frames, threshold);
+    /* Squares are added up: those of very small numbers would be 0, those of very large ones infinite. */
+    const int exponent = hcy__bring_near_one(w->x, n * l->frames);
+    shrink_block(w, n, l->frames, ldexp(threshold, -exponent));
+    hcy__scale_numbers(w->x, exponent, n * l->frames);
     for (size_t p = 0; p < n; p++)
         for (size_t f = 0; f < l->frames; f++)
             put_number(numbers, l->space.dtype, f * image + w->pixels[p], w->x[p * l->frames + f]);

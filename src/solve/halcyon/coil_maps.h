@@ -43,8 +43,9 @@ typedef struct hcy_coil_maps_options {
  * trajectory those of the NUFFT's adjoint with density weights.  opts NULL: the defaults.  The sum of |map|^2 over
  * coils is 1, or 0 where maps are cropped; ESPIRiT's first coil is real.  Takes memory for as many images as coils,
  * ESPIRiT for coils^2.  LOW does not wait; ESPIRiT does, for eigenvalues of a matrix of kernel^axes * coils numbers,
- * 1024 at most, which the host computes (hcy_coil_compression() makes fewer coils).  HCY_EINVAL: options, arrays that
- * do not go together; HCY_ERANGE: more than that; HCY_EUNSUPPORTED: a device without FFT; HCY_ENOMEM. */
+ * 1024 at most, which the host computes (hcy_coil_compression() makes fewer coils).  Of images with numbers that are
+ * none or infinite LOW's maps are none either.  HCY_EINVAL: options, arrays that do not go together, such images for
+ * ESPIRiT; HCY_ERANGE: more than that; HCY_EUNSUPPORTED: a device without FFT; HCY_ENOMEM. */
 HCY_API int hcy_coil_maps(hcy_queue *queue, hcy_array *maps, hcy_array *images,
                           const hcy_coil_maps_options *opts) HCY_MUST_USE;
 
