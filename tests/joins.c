@@ -310,7 +310,7 @@ static void test_refusals(void)
         { "f(a, b) = a;\n\n  y = f(x)", "line 3, column 11: too few arguments for f", HCY_EINVAL },
         { "f(a) = f(a); y = f(x)", "no function is called f", HCY_EINVAL },
         { "sin(a) = a; y = x", "a function is called so already: sin", HCY_EINVAL },
-        { "f(a, a) = a; y = x", "two parameters have one name", HCY_EINVAL },
+        { "f(a, a) = a; y = x", "column 6: two parameters have one name", HCY_EINVAL },
         { "f(a, 2) = a; y = x", "the name of a parameter is wanted", HCY_EINVAL },
         { "f(a) = t; t = x; y = t", "nothing is called t", HCY_EINVAL },
         { "t = x; y = x", "column 1: no array to write to is called t", HCY_EINVAL },

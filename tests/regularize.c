@@ -1149,6 +1149,12 @@ static void test_refusals(void)
     o.rho = 0;
     o.step = 1e3;
     st_says(hcy_solver_create(&s, queue, p.a, &o), HCY_EINVAL, "a step of 1000 leaves none", "a step that is too long");
+    hcy_operator *nothing = NULL;
+    st_ok(hcy_operator_scale(&nothing, p.a, 0, 0), "an operator that makes 0 of all");
+    st_ok(hcy_solver_create(&s, queue, nothing, &o), "has steps of any length");
+    hcy_solver_destroy(s);
+    s = NULL;
+    hcy_operator_release(nothing);
     o.step = 0;
     o.method = HCY_SOLVER_ADMM;
     o.add_back = 0;

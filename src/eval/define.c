@@ -47,6 +47,8 @@ static void parse_parameters(struct hcy__parser *p, struct hcy__definition *d)
 {
     do {
         struct hcy__word word = take_word(p);
+        /* Where the name stands is what is wrong, and not what is behind it. */
+        p->at = word.at;
         if (!word.n)
             hcy__complain(p, "the name of a parameter is wanted", "");
         else if (d->n_parameters == HCY__PARAMETERS)
@@ -54,6 +56,7 @@ static void parse_parameters(struct hcy__parser *p, struct hcy__definition *d)
         for (int i = 0; i < d->n_parameters && !p->status; i++)
             if (same_word(d->parameters[i], word))
                 hcy__complain(p, "two parameters have one name", "");
+        p->at += word.n;
         if (!p->status)
             d->parameters[d->n_parameters++] = word;
     } while (!p->status && hcy__take_sign(p, ","));

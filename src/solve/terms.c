@@ -84,9 +84,6 @@ static int find_curvature(double *most, hcy_solver *s)
     *most = 1.05 * (s->opts.is_gram ? norm : norm * norm) + s->opts.l2;
     if (!status && !(*most >= 0 && isfinite(*most)))
         status = hcy_fail(HCY_EINVAL, "hcy_solver_create: no step for an operator of norm %g", norm);
-    /* An operator that makes 0 of all, as weights of 0 do, has no gradient that a step could be too long for. */
-    if (*most == 0)
-        *most = 1;
     return status;
 }
 
@@ -124,6 +121,9 @@ int hcy__terms_find_steps(hcy_solver *s)
         status = find_mean(&mean, s);
     if (status)
         return status;
+    /* An operator that makes 0 of all, as weights of 0 do, has no gradient that a step could be too long for. */
+    if (wants_step && most == 0)
+        most = 1;
     /* What the steps in duals take from the step in x: as much as the operator does, or what a given one leaves. */
     const double share = wants_sigma && !wants_step ? 1 / o->step - most : most;
     if (wants_sigma && !(share > 0))
