@@ -12,10 +12,10 @@
  *
  * A text is statements with ';' between, on any number of lines; behind # a line is a remark.  A statement is NAME =
  * EXPRESSION (or +=, -=, *=, /=); NAME is an array that is there, of the result's shape, or names the expression for
- * the statements behind it, as long as no array that it reads is written.  f(a, b) = EXPRESSION makes a function of up
- * to 8 arguments, which knows these, the operands, and functions that stand before it.  What is compiled for a text
- * and its operands' types is kept while an array of that device lives, and on disk where a device's compiler is asked;
- * another call costs a look-up and a launch.
+ * the statements behind it, as long as no array that it reads is written (memory that another array's name has written
+ * is read as it is then).  f(a, b) = EXPRESSION makes a function of up to 8 arguments, which knows these, the operands,
+ * and functions that stand before it.  What is compiled for a text and its operands' types is kept while an array of
+ * that device lives, and on disk where a device's compiler is asked; another call costs a look-up and a launch.
  *
  *   operators   || && ! (of truth)  | ^ & ~ (of bits)  == != < <= > >=  + - * / // % **, unary + -; as in Python
  *               comparisons bind less than |.  // and % are integers' and round towards minus infinity; / of integers

@@ -37,8 +37,8 @@ typedef struct hcy_density_desc {
 
 /* Weights of n points, points[axis][n] in radians, of any period, in host memory, as weights[n], reals of the same
  * precision.  Any thread; the device is used through plans of its own.  HCY_EINVAL: NULL, what desc says, a coordinate
- * that is no number or infinite; HCY_ERANGE: sizes beyond what can be addressed; HCY_EUNSUPPORTED: the device lacks a
- * kernel; HCY_ENOMEM. */
+ * that is no number or infinite (Pipe: or beyond 2^40 periods); HCY_ERANGE: sizes beyond what can be addressed;
+ * HCY_EUNSUPPORTED: the device lacks a kernel; HCY_ENOMEM. */
 HCY_API int hcy_density_weights(void *weights, hcy_device *dev, const hcy_density_desc *desc, int64_t n_points,
                                 const void *const *points) HCY_MUST_USE;
 
