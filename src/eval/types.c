@@ -26,14 +26,15 @@ int hcy__part_of(int dtype)
     return dtype == HCY_COMPLEX64 ? HCY_FLOAT32 : HCY_FLOAT64;
 }
 
-int hcy__real_of(int dtype)
+/* A real type: integers to float64 (those of 8 and 16 bits too, as NumPy divides), complex types to their parts. */
+static int real_type_of(int dtype)
 {
     return hcy__kind_of(dtype) < HCY__KIND_REAL ? HCY_FLOAT64 : hcy__part_of(dtype);
 }
 
 int hcy__complex_of(int dtype)
 {
-    return hcy__real_of(dtype) == HCY_FLOAT64 ? HCY_COMPLEX128 : HCY_COMPLEX64;
+    return real_type_of(dtype) == HCY_FLOAT64 ? HCY_COMPLEX128 : HCY_COMPLEX64;
 }
 
 static int promote_integers(int a, int b)
@@ -81,7 +82,7 @@ static int promote_weak(int dtype, int kind)
         return dtype;
     if (kind == HCY__KIND_INTEGER)
         return HCY_INT64;
-    return kind == HCY__KIND_REAL ? hcy__real_of(dtype) : hcy__complex_of(dtype);
+    return kind == HCY__KIND_REAL ? real_type_of(dtype) : hcy__complex_of(dtype);
 }
 
 struct hcy__type hcy__promote(struct hcy__type a, struct hcy__type b)
@@ -103,7 +104,7 @@ enum hcy_eval_type hcy__register_of(int dtype)
     case HCY__KIND_INTEGER:
         return hcy__is_unsigned(dtype) ? HCY_EVAL_U64 : HCY_EVAL_I64;
     }
-    return hcy__real_of(dtype) == HCY_FLOAT64 ? HCY_EVAL_F64 : HCY_EVAL_F32;
+    return real_type_of(dtype) == HCY_FLOAT64 ? HCY_EVAL_F64 : HCY_EVAL_F32;
 }
 
 int hcy__memory_of(int dtype)

@@ -17,8 +17,6 @@ int hcy__kind_of(int dtype);
 bool hcy__is_unsigned(int dtype);
 /* What two make together. */
 struct hcy__type hcy__promote(struct hcy__type a, struct hcy__type b);
-/* A real type: integers to float64 (those of 8 and 16 bits too, as NumPy divides), complex types to their parts. */
-int hcy__real_of(int dtype);
 /* Of a complex type's parts; others as they are. */
 int hcy__part_of(int dtype);
 int hcy__complex_of(int dtype);

@@ -88,7 +88,8 @@ static int n_terms(const struct hcy__window *w)
     return 60 + (int)w->c;
 }
 
-double hcy__window_value(const struct hcy__window *w, double z)
+/* phi(z); 0 outside [-1, 1]. */
+static double window_value(const struct hcy__window *w, double z)
 {
     return fabs(z) <= 1 ? series(w->terms, n_terms(w), z) : 0;
 }
@@ -100,7 +101,7 @@ static void fit(const struct hcy__window *w, double middle, double half, int n, 
     double cheb[HCY_NUFFT_MAX_COEFS], f[HCY_NUFFT_MAX_COEFS];
     double before[HCY_NUFFT_MAX_COEFS] = { 1 }, t[HCY_NUFFT_MAX_COEFS] = { 0, 1 };
     for (int i = 0; i < n; i++)
-        f[i] = hcy__window_value(w, middle + half * cos(PI * (i + 0.5) / n));
+        f[i] = window_value(w, middle + half * cos(PI * (i + 0.5) / n));
     for (int k = 0; k < n; k++) {
         cheb[k] = 0;
         for (int i = 0; i < n; i++)

@@ -19,8 +19,6 @@ struct hcy__window {
 
 /* The window of `width` cells for a grid `sigma` times as fine as the modes ask for. */
 void hcy__window_init(struct hcy__window *w, unsigned width, double sigma);
-/* phi(z); 0 outside [-1, 1]. */
-double hcy__window_value(const struct hcy__window *w, double z);
 /* table[coef][HCY_NUFFT_MAX_WIDTH] as nufft_format.h describes it. */
 void hcy__window_table(const struct hcy__window *w, double *table);
 /* The window's Fourier transform at frequency k on a grid of n cells: the sum over cells of the window times
