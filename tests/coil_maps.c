@@ -221,6 +221,16 @@ static void test_compression(int n_coils)
     ok(worst < 1e-12, "and all coils can be made of them again (%g)", worst);
     st_ok(hcy_coil_compression(&kept, queue, one, from), "one coil");
     ok(kept > 1.0 / TRUE && kept < 1, "keeps the most that one can (%g)", kept);
+    for (int size = -600; size <= 600; size += 1200) {
+        static double complex far[MOST][N];
+        double as_much = 0;
+        for (int i = 0; i < n_coils * N; i++)
+            far[i / N][i % N] = ldexp(1, size) * samples[i / N][i % N];
+        hcy_array *other = array_of(HCY_COMPLEX128, 2, of_samples, far[0]);
+        st_ok(hcy_coil_compression(&as_much, queue, one, other), "of samples times 2^%d", size);
+        is_near(as_much, kept, 1e-12, 0, "it keeps as much");
+        hcy_array_release(other);
+    }
     st_says(hcy_coil_compress(queue, to, one, from), HCY_EINVAL, "go together", "another matrix is refused");
     snprintf(text, sizeof text, "%d coils", n_coils);
     st_says(hcy_coil_compression(NULL, queue, from, from), HCY_EINVAL, text, "as is one of another shape");

@@ -156,22 +156,24 @@ int hcy_coil_maps(hcy_queue *queue, hcy_array *maps, hcy_array *images, const hc
 
 enum { MOST_COILS = 1024 };
 
-/* Row i of the samples' covariance: sums of conj(y[i]) y[j]. */
-static int sum_row(hcy_queue *queue, hcy_array *covariance, hcy_array *samples, int64_t i)
+/* Row i of the samples' covariance: sums of conj(y[i]) y[j], all of them times a unit. */
+static int sum_row(hcy_queue *queue, hcy_array *covariance, hcy_array *samples, int64_t i, double unit)
 {
     hcy_array *row = NULL, *one = NULL;
     int status = hcy_array_slice(&row, covariance, "%lld", (long long)i);
     if (!status)
         status = hcy_array_slice(&one, samples, "%lld", (long long)i);
     if (!status)
-        status = HCY_EVAL(queue, "c = sum(complex128(y) * conj(complex128(a)), axis=1)", hcy_op_array("c", row),
-                          hcy_op_array("y", samples), hcy_op_array("a", one));
+        status = HCY_EVAL(queue, unit == 1 ? "c = sum(complex128(y) * conj(complex128(a)), axis=1)"
+                                           : "c = sum(u*complex128(y) * conj(u*complex128(a)), axis=1)",
+                          hcy_op_array("c", row), hcy_op_array("y", samples), hcy_op_array("a", one),
+                          hcy_op_real("u", unit));
     hcy_array_release(row);
     hcy_array_release(one);
     return status;
 }
 
-static int find_covariance(double complex *numbers, hcy_queue *queue, hcy_array *samples)
+static int find_covariance(double complex *numbers, hcy_queue *queue, hcy_array *samples, double unit)
 {
     const int64_t n = samples->shape[0], flat[2] = { n, -1 }, square[2] = { n, n };
     hcy_array *covariance = NULL, *rows = NULL;
@@ -179,11 +181,36 @@ static int find_covariance(double complex *numbers, hcy_queue *queue, hcy_array 
     if (!status)
         status = hcy_array_empty(&covariance, hcy_queue_device(queue), HCY_COMPLEX128, 2, square);
     for (int64_t i = 0; i < n && !status; i++)
-        status = sum_row(queue, covariance, rows, i);
+        status = sum_row(queue, covariance, rows, i, unit);
     if (!status)
         status = hcy_array_to_host(numbers, queue, covariance);
     hcy_array_release(covariance);
     hcy_array_release(rows);
+    return status;
+}
+
+/* Whether squares of the samples may be 0 or infinite where they are not. */
+static bool leaves_range(const double complex *covariance, size_t n)
+{
+    double largest = 0;
+    for (size_t i = 0; i < n; i++)
+        largest = creal(covariance[i * n + i]) <= largest ? largest : creal(covariance[i * n + i]);
+    return !(largest > 0x1p-800 && isfinite(largest));
+}
+
+/* A power of two in which the largest number is near 1; 1: there are no such numbers. */
+static int find_samples_unit(double *unit, hcy_queue *queue, hcy_array *samples)
+{
+    hcy_array *most = NULL;
+    double largest = 0;
+    int status = hcy_array_empty(&most, hcy_queue_device(queue), HCY_FLOAT64, 0, NULL);
+    if (!status)
+        status = HCY_EVAL(queue, "t = max(abs(y))", hcy_op_array("t", most), hcy_op_array("y", samples));
+    if (!status)
+        status = hcy_array_to_host(&largest, queue, most);
+    hcy_array_release(most);
+    /* The reciprocal of a very small number would be infinite. */
+    *unit = largest > 0 && isfinite(largest) ? ldexp(1, -(int)fmax(ilogb(largest), -1000)) : 1;
     return status;
 }
 
@@ -221,16 +248,21 @@ int hcy_coil_compression(double *kept, hcy_queue *queue, hcy_array *matrix, hcy_
         return status;
     const size_t n = (size_t)samples->shape[0], rows = (size_t)matrix->shape[0];
     double complex *covariance = calloc(2 * n * n, sizeof *covariance), *vectors = covariance + n * n;
-    double *values = calloc(n, sizeof *values), some = 0, all = 0;
+    double *values = calloc(n, sizeof *values), some = 0, all = 0, unit = 1;
     if (!covariance || !values)
         status = hcy_fail(HCY_ENOMEM, "out of memory for a matrix of %zu coils", n);
     if (!status)
-        status = find_covariance(covariance, queue, samples);
-    /* Sums of squares: what is no number, or larger than one, shows in the coil that has it. */
+        status = find_covariance(covariance, queue, samples, 1);
+    /* Only what samples are to each other counts. */
+    if (!status && leaves_range(covariance, n))
+        status = find_samples_unit(&unit, queue, samples);
+    if (!status && unit != 1)
+        status = find_covariance(covariance, queue, samples, unit);
+    /* Sums of squares: what is no number shows in the coil that has it. */
     for (size_t i = 0; !status && i < n; i++)
         if (!isfinite(creal(covariance[i * n + i])))
             status = hcy_fail(HCY_EINVAL, "hcy_coil_compression: the samples of coil %zu have numbers that are none or "
-                                          "infinite, or too large to be squared", i);
+                                          "infinite", i);
     if (!status) {
         hcy__hermitian_eigen(values, vectors, covariance, n);
         /* A combination m has the energy m^H C m, C[i][j] = sum of conj(y[i]) y[j]: rows are the eigenvectors. */

@@ -62,8 +62,8 @@ static int prepare_center(struct pieces *p)
 {
     for (size_t i = 0; i < p->numbers; i++)
         if (!isfinite(creal(p->data[i])) || !isfinite(cimag(p->data[i])))
-            return hcy_fail(HCY_EINVAL, "hcy_coil_maps: the images have numbers that are none or infinite, or too large "
-                                        "for their Fourier transform");
+            return hcy_fail(HCY_EINVAL, "hcy_coil_maps: the images have numbers that are none or infinite, or too "
+                                        "large for their Fourier transform");
     hcy__bring_near_one(p->data, p->numbers);
     return 0;
 }
