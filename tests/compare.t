@@ -130,6 +130,10 @@ if command -v setsid >/dev/null; then
         until [ -n \"\`ls -A tmp\`\" ]; do kill -0 \$! || exit 1; sleep 0.05; done
         kill -KILL \$!; kill -TERM -\$!; wait
         i=0; until [ -z \"\`ls -A tmp\`\" ]; do i=\`expr \$i + 1\`; [ \$i -lt 200 ] || exit 1; sleep 0.05; done"
+    check 'a hangup that is ignored, as under nohup, ends no device either' sh -c "
+        trap '' HUP; setsid '$halcyon' compare -q s.h5 -p s.poni -n 50 --rounds 1 -d cpu@threads=1 --json >hup.json &
+        while kill -0 \$!; do kill -HUP -\$! 2>hup.err; sleep 0.02; done 2>hup.err
+        wait \$! && test -n \"\`'$json' devices.0.frames_per_s <hup.json\`\""
 else
     skip 'no setsid here: a run that is ended outright'
 fi

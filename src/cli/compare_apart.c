@@ -20,7 +20,10 @@ static void work_in_child(int to, const struct compare_job *job, compare_work *w
     /* The parent cleans up, so signals simply end this process.  Messages of drivers do not belong to the report. */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    signal(SIGHUP, SIG_DFL);
+    struct sigaction hangup;
+    /* Under nohup it is ignored on purpose, here as in the parent. */
+    if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+        signal(SIGHUP, SIG_DFL);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     /* A trace takes time, and every process would write over the one before. */
     unsetenv("HALCYON_TRACE");
