@@ -306,8 +306,10 @@ while select.select([fd], [], [], 20)[0]:
         asked = True
         os.write(fd, answer)
 os.waitpid(pid, 0)
+shows = termios.tcgetattr(fd)[3] & termios.ECHO
 kinds = ((b"a=T,q=2", "kitty"), (b"\x1bPq", "sixel"), (b"\x1b[38;2;", "blocks"), (b"\x1b[38;5;", "blocks-256"))
 print([name for mark, name in kinds if mark in said] or "text", "asked" if asked else "not asked")
+print("shows what is typed" if shows else "shows nothing of what is typed")
 print(*[size.decode() for size in re.findall(rb'"1;1;(\d+;\d+)', said)])
 END
 terminal() # WANTED ANSWER [VARIABLE=VALUE...]
@@ -323,6 +325,8 @@ if command -v python3 >/dev/null; then
     check 'one that knows neither' terminal "['blocks-256'] asked" '\x1b[?62;14;22c'
     check '... but all colours' terminal "['blocks'] asked" '\x1b[?1;2c' COLORTERM=truecolor
     check 'one that does not answer' terminal "['blocks-256'] asked" ''
+    check 'one that is interrupted' terminal 'text asked' '\x03'
+    check '... shows what is typed as before' grep -qx 'shows what is typed' said.txt
     check 'a dumb one is not asked' terminal 'text not asked' '' TERM=dumb
     check 'nor one without colours' terminal 'text not asked' '' NO_COLOR=1
     drawn() { python3 player.py '' "$halcyon" plot image.edf --terminal sixel "$@" | tail -n 1; }

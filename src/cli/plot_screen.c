@@ -3,6 +3,8 @@
 #include "plot.h"
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
@@ -32,9 +34,21 @@ static void read_answer(char *answer, size_t size, int terminal)
     answer[n] = 0;
 }
 
+/* What ends or stops the command waits meanwhile: it would leave a terminal that shows nothing of what is typed. */
+static void hold_signals(sigset_t *before)
+{
+    static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP };
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaddset(&held, numbers[i]);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
 static void ask_terminal(char *answer, size_t size)
 {
     struct termios before, quiet;
+    sigset_t signals;
     int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
     *answer = 0;
     /* A job in the background that touches the terminal would be stopped. */
@@ -43,12 +57,14 @@ static void ask_terminal(char *answer, size_t size)
         quiet.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
         quiet.c_cc[VMIN] = 0;
         quiet.c_cc[VTIME] = 0;
+        hold_signals(&signals);
         if (!tcsetattr(terminal, TCSAFLUSH, &quiet)) {
             if (write(terminal, question, sizeof question - 1) == (ssize_t)sizeof question - 1)
                 read_answer(answer, size, terminal);
             /* What comes too late is thrown away, or the shell would take it for typing. */
             tcsetattr(terminal, TCSAFLUSH, &before);
         }
+        pthread_sigmask(SIG_SETMASK, &signals, NULL);
     }
     if (terminal >= 0)
         close(terminal);
