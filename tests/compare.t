@@ -227,6 +227,18 @@ echo '{"report": "halcyon compare", "version": 1, "devices": [1, {"device": {}, 
     "nufft": {"devices": [{"cells": [{"mpoints_per_s": 0}, {"mpoints_per_s": 1e300}]}]}}' | sed 's/1e999/1e99/' >odd.json
 check 'a report of odd values' compare odd.json -o odd.html
 check '... is a page' whole odd.html
+# Of what fails on the way its figures are there, and why there are no more; a scale names each size that was measured once.
+echo '{"report": "halcyon compare", "version": 1, "devices": [{"device": "x", "frames_per_s": 1.6e6}, {"device": "y", "frames_per_s": 1e5}],
+    "sizes": [{"device": "x", "pixels": 5e5, "frames_per_s": 9}, {"device": "y", "pixels": 5e5, "frames_per_s": 8},
+        {"device": "x", "detector": "D", "pixels": 4e6, "error": "too large"}, {"device": "y", "pixels": 2e6, "frames_per_s": 3}],
+    "nufft": {"devices": [{"device": "x", "error": "went away", "cells": [{"cell": "c1", "mpoints_per_s": 1}]},
+        {"device": "y", "cells": [{"cell": "c1", "mpoints_per_s": 2}, {"cell": "c2", "mpoints_per_s": 3}]}]}}' >part.json
+check 'a report of parts' sh -c "'$halcyon' compare part.json -o part.html >part.txt"
+check '... transforms of both devices, each row by its name' sh -c "sed -n '/Non-uniform/,/figcaption/p' part.html >part.svg &&
+    test \`grep -c '<circle' part.svg\` = 3 && test \`grep -c '>c[12]<' part.svg\` = 2 && grep -q 'x: went away' part.svg"
+check '... sizes' sh -c "sed -n '/Sizes of/,/figcaption/p' part.html >sizes.svg && grep -q 'x, D: too large' sizes.svg &&
+    test \`grep -c 'mark mid' sizes.svg\` = 2 && grep -q '^x  *4  no figures: too large' part.txt"
+check '... marks that are what they stand at' sh -c "grep -q '>1e+06<' part.html && grep -q '>1.5e+06<' part.html"
 # What a terminal would obey is printed as ?, and what is equal in its numbers alone is not said to have the bits.
 echo '{"report": "halcyon compare", "version": 1, "date": "D\u001b[31m", "stack": {"bins": 2}, "devices": [{"device": "d\u001b[31m",
     "frames_per_s": 1, "notes": ["n"], "result": {"equal": false, "largest": 0, "median": 0, "per_bin": [0, 0]}}],

@@ -21,11 +21,18 @@ static void copy_entry(struct chart_entries *to, const struct chart_entries *fro
 void chart_add_entry(struct chart_entries *e, const json_t *entry, const char *name, int colour)
 {
     /* More entries than there is room for on a page are left to the table, which has them all. */
-    if (!entry || value_string(entry, "error") || e->n == MOST_ENTRIES)
+    if (e->n == MOST_ENTRIES)
         return;
     snprintf(e->names[e->n], sizeof e->names[0], "%.32s%s", name, *compare_mark(entry) ? " (virtual)" : "");
     e->colour[e->n] = colour % SVG_COLOURS;
     e->at[e->n++] = entry;
+}
+
+/* Nothing of an entry that has an error means anything. */
+static void add_measured(struct chart_entries *e, const json_t *entry, const char *name, int colour)
+{
+    if (entry && !value_string(entry, "error"))
+        chart_add_entry(e, entry, name, colour);
 }
 
 void chart_list_entries(struct chart_entries *e, const json_t *report, int with_others)
@@ -33,11 +40,11 @@ void chart_list_entries(struct chart_entries *e, const json_t *report, int with_
     const json_t *devices = value_at(report, "devices");
     e->n = 0;
     for (size_t i = 0; i < json_array_size(devices); i++)
-        chart_add_entry(e, json_array_get(devices, i), compare_name(json_array_get(devices, i)), (int)i);
+        add_measured(e, json_array_get(devices, i), compare_name(json_array_get(devices, i)), (int)i);
     if (!with_others)
         return;
-    chart_add_entry(e, value_at(report, "together"), "all together", 6);
-    chart_add_entry(e, value_at(report, "pyfai"), "pyFAI", 7);
+    add_measured(e, value_at(report, "together"), "all together", 6);
+    add_measured(e, value_at(report, "pyfai"), "pyFAI", 7);
 }
 
 const char *chart_style(char style[32], const struct chart_entries *e, size_t i, const char *kind)

@@ -87,9 +87,10 @@ static double first_mark(const struct scale *s)
 /* A scale of a file's own numbers may be too fine for its steps to be seen: it ends nevertheless. */
 enum { MOST_MARKS = 16 };
 
+/* With all its digits: steps of 5 have marks between those of one digit. */
 static void name_mark(char text[32], double mark)
 {
-    snprintf(text, 32, fabs(mark) >= 1e6 || (mark != 0 && fabs(mark) < 1e-3) ? "%.0e" : "%.6g", mark);
+    snprintf(text, 32, "%.6g", mark);
 }
 
 void scale_draw_x(FILE *out, const struct scale *s, double top, double bottom, const char *words)

@@ -202,10 +202,14 @@ static void print_sizes(FILE *out, const json_t *sizes)
     fprintf(out, "\n%-28s %10s %10s  result\n", "sizes", "Mpixel", "frames/s");
     json_array_foreach(sizes, i, entry)
     {
-        if (value_string(entry, "error"))
-            continue;
         print_name(out, compare_name(entry), compare_mark(entry));
         print_cell(out, entry, "pixels", 1e-6);
+        if (value_string(entry, "error")) {
+            fputs("  no figures: ", out);
+            print_words(out, value_string(entry, "error"));
+            fputc('\n', out);
+            continue;
+        }
         print_cell(out, entry, "frames_per_s", 1);
         print_result(out, entry);
     }
