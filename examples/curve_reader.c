@@ -31,8 +31,8 @@ int main(int argc, char **argv)
         size_t most = 0, bins = flags & 2 ? 0 : n[1] ? (size_t)n[0] * n[1] : n[0];
         for (size_t i = 1; i < bins; i++)
             most = intensity[i] > intensity[most] ? i : most;
-        printf("%llu %llu %14.6e %14.6e\n", (unsigned long long)series, (unsigned long long)frame,
-               bins ? radius[most % n[0]] : 0, bins ? intensity[most] : 0);
+        printf("%llu %llu %14.6e %14.6e %s\n", (unsigned long long)series, (unsigned long long)frame,
+               bins ? radius[most % n[0]] : 0, bins ? intensity[most] : 0, message + 40);
         fflush(stdout);
     }
     return 0;

@@ -14,7 +14,7 @@ left = int(sys.argv[2]) if len(sys.argv) > 2 else -1
 while left:
     message = socket.recv()
     head, flags, series, frame, n_radial, n_azim = struct.unpack_from("<IIQQII", message, 8)
-    unit = message[40:64].rstrip(b"\0").decode()
+    unit = message[40:head].rstrip(b"\0").decode()
     values = numpy.frombuffer(message, "<f8", offset=head)
     radius, azimuth, values = numpy.split(values, [n_radial, n_radial + n_azim])
     if flags & 2:
@@ -22,5 +22,5 @@ while left:
     else:
         shape = (2 if flags & 1 else 1, n_azim, n_radial) if n_azim else (2 if flags & 1 else 1, n_radial)
         intensity, *sigma = values.reshape(shape)
-        print(f"{series} {frame} {radius[intensity.argmax() % n_radial]:14.6e} {intensity.max():14.6e}", flush=True)
+        print(f"{series} {frame} {radius[intensity.argmax() % n_radial]:14.6e} {intensity.max():14.6e} {unit}", flush=True)
     left -= 1

@@ -448,6 +448,7 @@ head -c $((`wc -c <2.rec` - 10)) 2.rec >short.rec
 check 'a recording that is cut off in its last message' run 0 '--replay short.rec' -o short.dat --timeout 2
 check '... it is said' grep 'ends too soon' send.log
 check '... and all before it is sent' same plain2.dat short.dat
+check 'a recording that is not there' refused 1 'not.there: No such file' "$halcyon" simulate --replay not.there --stream "$at" -q
 check 'a recording that cannot be read' refused 1 'not a recording' "$halcyon" simulate --replay . --stream "$at" -q
 check 'a file that is none' refused 1 'not a recording' "$halcyon" simulate --replay s.h5 --stream "$at" -q
 cp 1.rec kept.rec
@@ -499,6 +500,15 @@ published()
          { n++; if ($3 != at[$2] || $4 != most[$2]) bad = 1 } END { exit bad || n != 3 }' published.dat curves.out
 }
 check '--publish, read in C' published "$reader"
+check '... with the unit' sh -c "grep -c ' q_nm^-1\$' curves.out | grep -x 3"
+with_long_unit()
+{
+    plan="$plan -u scattering_angle_vert_rad"
+    published "$reader" && grep -c ' scattering_angle_vert_rad$' curves.out | grep -x 3
+    got=$? plan=${plan% -u *}
+    return $got
+}
+check '... of a name that is longer than others' with_long_unit
 if python3 -c 'import numpy, zmq' 2>python.log; then
     check '--publish, read in Python' published python3 "$script"
 else
@@ -510,7 +520,7 @@ check '... of two series' run 0 's.h5 --series 2' -o watch.dat --watch --series 
 check '... each with its own rate' not grep ': 12 of 12 frames, 0 frames' run.log
 if command -v script >/dev/null; then
     send s.h5 --stream "$at" &
-    script -qc "'$halcyon' integrate --stream '$at' --timeout 20 $plan --watch -o end.dat" end.log >/dev/null
+    TERM=xterm script -qc "'$halcyon' integrate --stream '$at' --timeout 20 $plan --watch -o end.dat" end.log >/dev/null
     wait
     check '... on a terminal: nothing is awaited behind the end' sh -c \
         "sed -n '/end.dat: 12 curves/,\$p' end.log >rest && [ -s rest ] && ! grep waiting rest"
@@ -520,7 +530,7 @@ if command -v script >/dev/null; then
         name=$1
         shift
         send s.h5 --stream "$at" &
-        script -qc "'$halcyon' integrate --stream '$at' --timeout 20 $plan --watch --split no -q $* -o drawn.h5" $name.log >/dev/null
+        TERM=xterm script -qc "'$halcyon' integrate --stream '$at' --timeout 20 $plan --watch --split no -q $* -o drawn.h5" $name.log >/dev/null
         wait
         tr -d '\r' <$name.log | grep -B8 '^frame 11' | tail -9 >$name.drawn
         [ -s $name.drawn ]

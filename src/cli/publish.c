@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum { AT_SIZE = 8, AT_FLAGS = 12, AT_SERIES = 16, AT_FRAME = 24, AT_RADIAL = 32, AT_AZIM = 36, AT_UNIT = 40 };
-enum { HEAD = 64, UNIT = 24, HAS_SIGMA = 1, HAS_FAILED = 2 };
+enum { LEAST_UNIT = 24, HAS_SIGMA = 1, HAS_FAILED = 2 };
 
 static void put_number(uint8_t *at, uint64_t value, size_t n)
 {
@@ -29,21 +29,24 @@ int publish_begin(struct publish *p, const hcy_azint_plan *plan, uint64_t series
     int status = hcy_azint_plan_get_info(&info, plan);
     if (status)
         return cli_fail(status);
+    /* With a 0 behind it at least, and arrays at a multiple of their numbers' size. */
+    const size_t length = strlen(info.unit->name), unit = length < LEAST_UNIT ? LEAST_UNIT : length / 8 * 8 + 8;
+    const size_t head = AT_UNIT + unit;
     p->n_bins = info.n_bins;
     p->with_sigma = info.options.error_model != HCY_ERRORS_NONE;
-    p->axes = HEAD + 8 * (info.n_radial + info.n_azim);
+    p->axes = head + 8 * (info.n_radial + info.n_azim);
     p->room = p->axes + 8 * info.n_bins * (p->with_sigma ? 2 : 1);
     p->bytes = calloc(1, p->room);
     if (!p->bytes)
         return cli_error("out of memory for curves to publish");
     /* Head and axes are the same for all frames, so they are written once and only the rest anew. */
     memcpy(p->bytes, "HCYCURV1", 8);
-    put_number(p->bytes + AT_SIZE, HEAD, 4);
+    put_number(p->bytes + AT_SIZE, head, 4);
     put_number(p->bytes + AT_SERIES, series, 8);
     put_number(p->bytes + AT_RADIAL, info.n_radial, 4);
     put_number(p->bytes + AT_AZIM, info.n_azim, 4);
-    snprintf((char *)p->bytes + AT_UNIT, UNIT, "%s", info.unit->name);
-    uint8_t *at = put_doubles(p->bytes + HEAD, info.radial, info.n_radial);
+    memcpy(p->bytes + AT_UNIT, info.unit->name, length);
+    uint8_t *at = put_doubles(p->bytes + head, info.radial, info.n_radial);
     put_doubles(at, info.azimuthal, info.n_azim);
     return CLI_OK;
 }
