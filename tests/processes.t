@@ -48,8 +48,10 @@ sed 's/^Wavelength:.*/Wavelength: 0.5/' s.poni >unit.poni
 says_once() { "$halcyon" integrate s.h5 -p unit.poni --processes 3 -q -o unit.dat 2>unit.log; equals "`grep -c 'if that is in Angstrom' unit.log`" 1; }
 check 'a warning is the first process'\'' alone' says_once
 if command -v script >/dev/null; then
-    script -qc "'$halcyon' integrate s.h5 -p s.poni --processes 3 -o unit.dat" terminal.log >/dev/null
+    TERM=xterm script -qc "'$halcyon' integrate s.h5 -p s.poni --processes 3 -o unit.dat" terminal.log >/dev/null
     check '... as is the line of progress' equals "`tr '\r' '\n' <terminal.log | grep -c 'opening s.h5'`" 1
+    TERM=dumb script -qc "'$halcyon' integrate s.h5 -p s.poni -o dumb.dat" dumb.log >/dev/null
+    check '... which a terminal that cannot write it anew does not get' sh -c "grep 'dumb.dat: ' dumb.log && ! grep opening dumb.log"
 else
     skip 'no script'
 fi

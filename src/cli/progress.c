@@ -3,11 +3,19 @@
 #include "timer.h"
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+int progress_has_terminal(void)
+{
+    const char *name = getenv("TERM");
+    return isatty(STDERR_FILENO) && !(name && !strcmp(name, "dumb"));
+}
 
 void progress_begin(struct progress *progress, int wanted)
 {
-    *progress = (struct progress){ wanted && isatty(STDERR_FILENO), 0, timer_now() };
+    *progress = (struct progress){ wanted && progress_has_terminal(), 0, timer_now() };
 }
 
 double progress_seconds(const struct progress *progress)

@@ -1,6 +1,6 @@
 /* progress.h - one line on the terminal while frames are done, and the words about them afterwards.  All on stderr; the
- * line appears only where stderr is a terminal.  It may be replaced and cleared from any thread, all else is
- * single-threaded. */
+ * line appears only where stderr is a terminal, and no dumb one.  It may be replaced and cleared from any thread, all
+ * else is single-threaded. */
 #ifndef HCY_CLI_PROGRESS_H
 #define HCY_CLI_PROGRESS_H
 
@@ -13,6 +13,8 @@ struct progress {
     double start;   /* of timer_now */
 };
 
+/* Is stderr a terminal that writes a line anew?  A dumb one, as in an editor's window, shows the commands for that. */
+int progress_has_terminal(void);
 void progress_begin(struct progress *progress, int wanted);
 double progress_seconds(const struct progress *progress);
 /* Replaces the line. */

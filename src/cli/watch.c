@@ -1,6 +1,7 @@
 /* watch.c - see watch.h. */
 #include "watch.h"
 #include "cli.h"
+#include "progress.h"
 #include "timer.h"
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ void watch_begin(struct watch *w, int wanted)
 {
     memset(w, 0, sizeof *w);
     w->on = wanted;
-    w->terminal = isatty(STDERR_FILENO);
+    w->terminal = progress_has_terminal();
     pthread_mutex_init(&w->lock, NULL);
     w->shown = w->last_time = timer_now();
 }

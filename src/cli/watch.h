@@ -1,5 +1,5 @@
 /* watch.h - the live view of a stream: numbers, and the last curve drawn in characters, on stderr.  On a terminal it
- * stands in place and changes; elsewhere it is a line a second.
+ * stands in place and changes; elsewhere, on a dumb one too, it is a line a second.
  *
  * watch_curve() from the pipeline's sink, all else from the thread that receives. */
 #ifndef HCY_CLI_WATCH_H
