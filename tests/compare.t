@@ -298,7 +298,14 @@ check '--sizes: the table says it of each' sh -c "'$halcyon' compare z.json >z.t
 check '--sizes: a picture' grep -q 'Sizes of detectors' z.html
 python=${PYTHON:-python3}
 check '--pyfai without a Python: why' sh -c "'$halcyon' compare -q s.h5 -p s.poni -n 50 --rounds 1 --frames 2 -d cpu@threads=1 \
-    --pyfai ./nosuch --json >p.json && '$json' pyfai.error <p.json | grep -q nosuch"
+    --pyfai ./nosuch --json >p.json && '$json' pyfai.error <p.json | grep -q 'nosuch.*No *such *file'"
+if command -v python3 >/dev/null; then
+    printf '#!/bin/sh\nexec python3 -I -S "$@"\n' >bare && chmod +x bare || exit 99
+    check '--pyfai of one that has none: what it lacks' sh -c "'$halcyon' compare -q s.h5 -p s.poni -n 50 --rounds 1 --frames 2 \
+        -d cpu@threads=1 --pyfai ./bare --json >p.json && '$json' pyfai.error <p.json | grep -q 'h5py'"
+else
+    skip 'no python3'
+fi
 if "$python" -c 'import pyFAI, h5py, hdf5plugin' >/dev/null 2>&1; then
     check '--pyfai' sh -c "'$halcyon' compare -q s.h5 -p s.poni -n 50 --rounds 1 --frames 3 -d cpu@threads=1 \
         --pyfai '$python' --json -o p.html >p.json"

@@ -4,6 +4,7 @@
  * pyFAI runs as its users run it: integrate1d_ng with CSR tables in Cython and all threads, frame after frame, read by
  * h5py.  The mask goes there and the curves come back as plain numbers in files. */
 #include "compare.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,11 @@ static const char script[] =
     "import json, logging, os, sys, time\n"
     "logging.disable(logging.CRITICAL)\n"
     "a = json.loads(sys.argv[1])\n"
-    "import h5py, hdf5plugin, numpy, pyFAI\n"
+    "try:\n"
+    "    import h5py, hdf5plugin, numpy, pyFAI\n"
+    "except ImportError as e:\n"
+    "    json.dump({'error': '%s: %s' % (sys.executable, e)}, open(a['folder'] + '/pyfai.json', 'w'))\n"
+    "    sys.exit()\n"
     "ai = pyFAI.load(a['poni'])\n"
     "data = h5py.File(a['stack'], 'r')[a['dataset']]\n"
     "n, bins = a['frames'], a['bins']\n"
@@ -73,7 +78,7 @@ static int run_python(json_t *object, const struct compare_job *job, const void 
     char *arguments = json_dumps(a, JSON_COMPACT);
     /* The process becomes Python, so whatever it does wrong, crashes included, is this entry's alone. */
     execlp(v->python, v->python, "-c", script, arguments, (char *)NULL);
-    return hcy_fail(HCY_ENOENT, "%s cannot be run", v->python);
+    return hcy_fail(HCY_ENOENT, "%s cannot be run: %s", v->python, strerror(errno));
 }
 
 /* The curves that the script left; those of a frame lie as ours do. */
@@ -108,7 +113,8 @@ void compare_pyfai(json_t *report, const struct compare_job *job)
     if (!why) {
         snprintf(path, sizeof path, "%s/pyfai.json", job->folder);
         json_t *ended = compare_apart(job, run_python, hcy_stack_get_info(stack));
-        /* Python writes its result to a file and nothing to the pipe, so that only a failure to start says why. */
+        /* Python writes its result, or what it lacks, to a file and nothing to the pipe: only what ends it says why
+         * there. */
         pyfai = json_load_file(path, 0, NULL);
         if (!pyfai)
             value_put_text(pyfai = json_object(), "error", value_string(ended, "error"));

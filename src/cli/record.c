@@ -58,8 +58,9 @@ int record_open(struct record **record, const char *path)
         return CLI_FAILED;
     r->file = fopen(path, "rb");
     if (!r->file) {
+        int number = errno;
         (void)record_close(r);
-        return cli_error("%s cannot be read", path);
+        return cli_error("%s: %s", path, strerror(number));
     }
     *record = r;
     return CLI_OK;
