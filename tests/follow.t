@@ -115,6 +115,9 @@ check 'killed while it waits for frames: what came is in the file' killed
 "$feed" feed channels two.h5 s.h5 || exit 99
 integrate s.h5 -o third.dat --frames 3 || exit 99
 check 'channels: one must be chosen' status 1 'choose one: 1 threshold_1, 2 threshold_2' integrate two.h5 -o two.dat
+check '... of frames to be plotted, too' status 1 'choose one: 1 threshold_1, 2 threshold_2' "$halcyon" plot two.h5
+check '... one that is there' status 1 'two.h5.*channel.*9' "$halcyon" plot two.h5 --channel 9
+check 'a dataset to be plotted that is none' status 1 'no dataset /none' "$halcyon" plot two.h5:/none
 check '--channel 2' integrate two.h5 -o two.dat --channel 2 --frames 1
 check '--channel 2: its frames' same third.dat two.dat
 check '--channel by name' integrate two.h5 -o two.dat --channel threshold_2 --frames 1

@@ -117,6 +117,18 @@ static int is_read_as_array(const char *path)
     return is;
 }
 
+/* Where no stack is opened, and there is no array either: then the stack's words say what is lacking.  Of HDF5 whose
+ * dataset nobody names the array would be /data; FILE.h5:/NAME is an array's name, whose own words are better. */
+static int has_no_array(const char *path, int status)
+{
+    const char *format;
+    if (path[hcy_file_length(path)])
+        return 0;
+    if (status != HCY_ENOENT && (hcy_format_of(&format, path, HCY_WRITE_ARRAY) || strcmp(format, "h5") != 0))
+        return 0;
+    return !is_read_as_array(path);
+}
+
 int plot_open_results(struct plot_job *job, enum plot_input *input)
 {
     *input = PLOT_OF_RESULTS;
@@ -132,8 +144,7 @@ int plot_open_results(struct plot_job *job, enum plot_input *input)
         int status = inputs_open(&stack, NULL, job->paths[i], &opts);
         /* Data files that are not there are why it is nothing else, either; and so is damage. */
         hcy_error lack = *hcy_last_error();
-        int lacks = (status == HCY_ENOENT && !is_read_as_array(job->paths[i])) || status == HCY_ECORRUPT ||
-                    status == HCY_ETIMEOUT;
+        int lacks = status == HCY_ECORRUPT || status == HCY_ETIMEOUT || (status && has_no_array(job->paths[i], status));
         if (lacks)
             why = lack;
         hcy_stack_close(stack);
