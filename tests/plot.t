@@ -289,10 +289,15 @@ fi
 cat >player.py <<'END'
 import fcntl, os, pty, re, select, struct, sys, termios
 answer, command = sys.argv[1].encode().decode("unicode_escape").encode("latin-1"), sys.argv[2:]
+typed = os.environ.get("TYPED")
 pid, fd = pty.fork()
 if not pid:
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, 1000, 1000))
+    if typed:
+        select.select([0], [], [], 20)
     os.execv(command[0], command)
+if typed:
+    os.write(fd, typed.encode() + b"\n")
 said, asked = b"", False
 while select.select([fd], [], [], 20)[0]:
     try:
@@ -309,6 +314,7 @@ os.waitpid(pid, 0)
 shows = termios.tcgetattr(fd)[3] & termios.ECHO
 kinds = ((b"a=T,q=2", "kitty"), (b"\x1bPq", "sixel"), (b"\x1b[38;2;", "blocks"), (b"\x1b[38;5;", "blocks-256"))
 print([name for mark, name in kinds if mark in said] or "text", "asked" if asked else "not asked")
+print(*[line.decode() for line in re.findall(rb"the shell has \w+", said)])
 print("shows what is typed" if shows else "shows nothing of what is typed")
 print(*[size.decode() for size in re.findall(rb'"1;1;(\d+;\d+)', said)])
 END
@@ -327,6 +333,15 @@ if command -v python3 >/dev/null; then
     check 'one that does not answer' terminal "['blocks-256'] asked" ''
     check 'one that is interrupted' terminal 'text asked' '\x03'
     check '... shows what is typed as before' grep -qx 'shows what is typed' said.txt
+    typed()
+    {
+        env -u COLORTERM -u NO_COLOR TERM=xterm TYPED=next python3 player.py '\x1b[?62;4;22c' /bin/sh -c \
+            "'$halcyon' plot frames.npy; read line; echo the shell has \$line" >said.txt
+        cat said.txt
+        grep -qxF "['blocks-256'] not asked" said.txt
+    }
+    check 'one on which something was typed is not asked' typed
+    check '... which is there for the shell' grep -qx 'the shell has next' said.txt
     check 'a dumb one is not asked' terminal 'text not asked' '' TERM=dumb
     check 'nor one without colours' terminal 'text not asked' '' NO_COLOR=1
     drawn() { python3 player.py '' "$halcyon" plot image.edf --terminal sixel "$@" | tail -n 1; }

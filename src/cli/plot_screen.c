@@ -58,11 +58,13 @@ static void ask_terminal(char *answer, size_t size)
         quiet.c_cc[VMIN] = 0;
         quiet.c_cc[VTIME] = 0;
         hold_signals(&signals);
-        if (!tcsetattr(terminal, TCSAFLUSH, &quiet)) {
-            if (write(terminal, question, sizeof question - 1) == (ssize_t)sizeof question - 1)
+        if (!tcsetattr(terminal, TCSADRAIN, &quiet)) {
+            /* What was typed meanwhile is for the shell, and could not be told from an answer. */
+            const int is_typed = poll(&(struct pollfd){ .fd = terminal, .events = POLLIN }, 1, 0) > 0;
+            if (!is_typed && write(terminal, question, sizeof question - 1) == (ssize_t)sizeof question - 1)
                 read_answer(answer, size, terminal);
-            /* What comes too late is thrown away, or the shell would take it for typing. */
-            tcsetattr(terminal, TCSAFLUSH, &before);
+            /* An answer that comes too late is thrown away, or the shell would take it for typing. */
+            tcsetattr(terminal, is_typed ? TCSADRAIN : TCSAFLUSH, &before);
         }
         pthread_sigmask(SIG_SETMASK, &signals, NULL);
     }
