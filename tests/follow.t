@@ -124,6 +124,7 @@ check '--channel by name' integrate two.h5 -o two.dat --channel threshold_2 --fr
 check '--channel by name: its frames' same third.dat two.dat
 check 'decompress --channel' "$halcyon" decompress two.h5 --channel 2 --frames 1 -o two.npy -q
 check 'decompress --channel: the frame' sh -c "'$halcyon' decompress s.h5 --frames 3 -o s.npy -q && cmp s.npy two.npy"
+check 'frames behind the last one' status 1 'frames 0 to 7, and those from 30 on were asked for' "$halcyon" sum s.h5 --frames 30: -o s30.npy
 check 'sum --channel' "$halcyon" sum two.h5 --channel 2 --frames 1 -o two.npy -q
 check 'sum --channel: the frame' sh -c "'$halcyon' sum s.h5 --frames 3 -o s.npy -q && cmp s.npy two.npy"
 check 'compress --channel' "$halcyon" compress two.h5 --channel 2 --frames 1 -o packed.h5 -q

@@ -20,6 +20,9 @@ static int choose_frames(struct frames *f)
     f->last = f->span.given && f->span.last != UINT64_MAX ? f->span.last : f->info->frames;
     if (f->first < f->last && f->last <= f->info->frames)
         return shard_deal(&f->first, &f->last, &f->shard);
+    if (f->first >= f->last)
+        return cli_error("%s has frames 0 to %llu, and those from %llu on were asked for", f->path,
+                         (unsigned long long)f->info->frames - 1, (unsigned long long)f->first);
     return cli_error("%s has frames 0 to %llu, and %llu to %llu were asked for", f->path,
                      (unsigned long long)f->info->frames - 1, (unsigned long long)f->first,
                      (unsigned long long)f->last - 1);
