@@ -208,12 +208,17 @@ all_alone cpu@threads=1
 env HALCYON_DIST= SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
 [ $? -ne 0 ] && grep -q 'srun has started 2 processes.*HALCYON_DIST=self' "$dir/out"
 say $? "tasks of srun without MPI are not alone without a word"
-HALCYON_DIST=self SLURM_STEP_NUM_TASKS=2 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
-say $? "... but where they say so"
 HALCYON_DIST=-self "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
 [ $? -ne 0 ] && grep -q 'self is taken away' "$dir/out"
 say $? "nor is who takes self away"
 for launcher in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
+    for wish in -mpi -openmpi,-mpich,-mpi-abi,-nccl; do
+        env HALCYON_DIST=$wish $launcher=3 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
+        [ $? -ne 0 ] && grep -q 'has started 3 processes.*HALCYON_DIST=self' "$dir/out"
+        say $? "processes of a launcher whose MPI is taken away are not alone without a word ($launcher, $wish)"
+    done
+    env HALCYON_DIST=self $launcher=3 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
+    say $? "... but where they say so ($launcher)"
     env HALCYON_DIST=threads@ranks=2 $launcher=3 "$top_builddir/examples/dist_scatter" cpu@threads=1 > "$dir/out" 2>&1
     [ $? -ne 0 ] && grep -q 'has started 3 processes, and threads of several' "$dir/out"
     say $? "threads of several processes do not each believe that they are all ($launcher)"

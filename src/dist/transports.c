@@ -296,11 +296,18 @@ static int refuse_lone_task(long n)
                     n);
 }
 
-int hcy__dist_check_threads(void)
+/* How many processes any launcher says that it has started; 0: there was none. */
+static long launched_by_any(void)
 {
     long n = started_by_srun();
     for (int name = OPENMPI; name <= MPICH; name++)
         n = launched_by(name) > n ? launched_by(name) : n;
+    return n;
+}
+
+int hcy__dist_check_threads(void)
+{
+    const long n = launched_by_any();
     return n > 1 ? hcy_fail(HCY_EINVAL,
                             "threads: a launcher has started %ld processes, and threads of several are no "
                             "communicator: start one, or let each rank be a process (HALCYON_DIST=mpi); where each "
@@ -321,6 +328,9 @@ int hcy__dist_join(const struct hcy_transport **transport, void **impl, struct h
                                     "communicator by itself");
     if (name == SELF && !*wish->transport && tasks > 1)
         return refuse_lone_task(tasks);
+    if (name == SELF && !*wish->transport && launched_by_any() > 1)
+        return hcy_fail(HCY_EINVAL, "a launcher has started %ld processes, and each is to be alone, as the MPI that would join "
+                                    "them is taken away: HALCYON_DIST=self if that is meant", launched_by_any());
     if (name == SELF && wish->without[SELF])
         return hcy_fail(HCY_EINVAL, "this process is alone, as no launcher of an MPI that may be used has started it, "
                                     "and self is taken away");

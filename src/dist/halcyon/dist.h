@@ -75,9 +75,9 @@ typedef struct hcy_dist hcy_dist;
  * that takes longer, after which nothing more is carried and hcy_dist_abort() is due; "nccl@wait=60" gives NCCL so many
  * seconds to join all ranks, and to part them, before hcy_dist_device() fails on all; without, and with 0, that is
  * waited for for ever, and short messages take half the time.  HCY_EINVAL: no such name, one that is taken away, or
- * srun has started several processes and this one would be alone without having said so; HCY_ENODEV: no such module, or
- * no library for it; HCY_ESTATE: MPI has been ended in this process; HCY_EABI: a module or library of another
- * interface; HCY_EBACKEND. */
+ * a launcher has started several processes and this one would be alone without having said so; HCY_ENODEV: no such
+ * module, or no library for it; HCY_ESTATE: MPI has been ended in this process; HCY_EABI: a module or library of
+ * another interface; HCY_EBACKEND. */
 HCY_API int hcy_dist_open(hcy_dist **comm, const char *wish) HCY_MUST_USE;
 /* Calls work(comm, user) with the communicator that hcy_dist_open() makes of such a wish, or, where that is
  * "threads@ranks=N", on N threads of this process at once, of which the caller's is rank 0: several devices without
