@@ -297,6 +297,7 @@ static void test_output(void)
     o = begin(other, 0, "grows");
     is_int(hcy_output_show(o), 0, "shown before it is whole");
     ok(holds(other, "grows") && files_in(root) == 4, "... it has its name");
+    ok(!strcmp(hcy_output_place(o), other), "... and says it as it was given");
     hcy_output_discard(o);
     ok(holds(other, "grows"), "... and keeps it");
     o = begin(file, 0, "half");

@@ -335,7 +335,9 @@ HCY_API FILE *hcy_output_stream(hcy_output *output);
 /* It takes its name now, for who reads it as it grows, and keeps it however it ends: to be called when what was written
  * is worth more than an earlier file.  HCY_EIO: what was written did not arrive, and nothing has changed. */
 HCY_API int hcy_output_show(hcy_output *output) HCY_MUST_USE;
-/* The name that it will have, from the root on where it is a file; the one that it has now. */
+/* The name that it will have, from the root on where it is a file; the one by which it is found now: PATH.partial-PID
+ * from the root on, or `path` as it was given where it is not written beside, or no more (hcy_output_show()).  Both are
+ * the output's own; the second lasts until hcy_output_show(). */
 HCY_API const char *hcy_output_name(const hcy_output *output);
 HCY_API const char *hcy_output_place(const hcy_output *output);
 /* Each closes and frees: the file takes its name, if `status` is 0 (HCY_EIO: not all arrived, and nothing is left of
