@@ -252,6 +252,9 @@ static void check_statuses(void)
     is_int(finufft2d3(4, wide, wide, c, 1, 1e-6, 4, wide, wide, f, NULL), FINUFFT_ERR_MAXNALLOC,
            "a grid above 1e12 cells, though a few sums could be done without one");
     is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, NULL, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "no place for a plan");
+    hcy_finufft_plan *none = (hcy_finufft_plan *)&o;
+    is_int(hcy_finufft_makeplan(2, 1, 1, n, 1, 1, 1e-6, &none, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "halves");
+    ok(!none, "... and no plan");
     is_int(hcy_finufft_simple(8, 3, 1, 1, 4, x, NULL, NULL, c, 1, 1e-6, NULL, x, NULL, NULL, f, NULL),
            FINUFFT_ERR_INVALID_ARGUMENT, "no number of targets");
     is_int(finufft1d2(4, x, NULL, 1, 1e-6, 0, f, NULL), FINUFFT_ERR_INVALID_ARGUMENT, "no place for sums of no modes");

@@ -153,8 +153,10 @@ int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n
         o = *opts;
     if (!plan || (!n_modes && type != 3))
         return refuse_as(FINUFFT_ERR_INVALID_ARGUMENT, "no place for the plan, or no modes");
-    /* What FINUFFT has a status for is refused here; our plan would refuse some of it too, by another status. */
     *plan = NULL;
+    if (precision != sizeof(float) && precision != sizeof(double))
+        return refuse_as(FINUFFT_ERR_INVALID_ARGUMENT, "the precision is 4 bytes or 8");
+    /* What FINUFFT has a status for is refused here; our plan would refuse some of it too, by another status. */
     int code = check_call(type, dim, ntr, &o);
     if (code)
         return code;
