@@ -141,8 +141,12 @@ check 'axes: the same' near given.dat own.dat
 check 'axes: chi too' integrate t.h5 -o own.dat --along-chi
 check 'axes: chi as in a PONI file' integrate t.h5 -p turned.poni -o given.dat --along-chi
 check 'axes: the same chi' near given.dat own.dat
-for how in loop flat other milli; do "$feed" feed $how $how.h5 s.h5 || exit 99; done
+for how in loop flat other milli across along; do "$feed" feed $how $how.h5 s.h5 || exit 99; done
 check 'axes: an angle in mrad' status 0 'turned by .* -0.200000 .* rad, orientation 2' integrate milli.h5 -o x.dat
+for how in across along; do
+    check "axes of pixels that depend on one another: $how" status 0 \
+        'PONI (0.0198, 0.0375375) m, turned by .* -0.200000 .* rad, orientation 2' integrate $how.h5 -o x.dat
+done
 check 'axes in a circle' status 1 'cannot be used: the axis .*/arm depends on itself' integrate loop.h5 -o x.dat
 check '... are not needed with -p' integrate loop.h5 -p turned.poni -o x.dat
 check 'axes that a beam centre contradicts' status 1 'by its axes the beam is at pixel .*, by its beam_center at (400, 250)' \

@@ -353,15 +353,19 @@ static void put_detector(hid_t file)
 static void put_axes(hid_t file, const char *how)
 {
     int loop = !strcmp(how, "loop"), flat = !strcmp(how, "flat"), milli = !strcmp(how, "milli");
+    /* Columns behind rows, and rows behind columns, where the one in front has an offset of its own. */
+    int across = !strcmp(how, "across"), parted = across || !strcmp(how, "along");
+    const double part = parted ? 10 : 0; /* mm */
 #define MODULE DETECTOR "/module"
 #define AXES   DETECTOR "/transformations"
     const struct {
         const char *name, *unit, *type, *depends_on;
         double value, vector[3], offset[3];
     } axes[] = {
-        { MODULE "/fast_pixel_direction", "um", "translation", "module_offset", 75, { -1, 0, 0 }, { 0, 0, 0 } },
-        { MODULE "/slow_pixel_direction", "m", "translation", "fast_pixel_direction", 7.5e-5, { 0, -2, 0 }, { 0, 0, 0 } },
-        { MODULE "/module_offset", "mm", "translation", AXES "/distance", 0, { 0, 0, 1 }, { 37.5375, 18.75, 0 } },
+        { MODULE "/fast_pixel_direction", "um", "translation", across ? "slow_pixel_direction" : "module_offset", 75, { -1, 0, 0 }, { 0, 0, 0 } },
+        { MODULE "/slow_pixel_direction", "m", "translation", across ? "module_offset" : "fast_pixel_direction", 7.5e-5,
+          { 0, -2, 0 }, { 1e-3 * part, 0, 0 } },
+        { MODULE "/module_offset", "mm", "translation", AXES "/distance", 0, { 0, 0, 1 }, { 37.5375 - part, 18.75, 0 } },
         { AXES "/distance", "mm", "translation", "arm", 200, { 0, 0, 1 }, { 0, 0, 0 } },
         { AXES "/arm", milli ? "mrad" : "rad", "rotation", loop ? "arm" : ".", flat ? 0 : milli ? 200 : 0.2, { -1, 0, 0 }, { 0, 0, 0 } },
     };
@@ -380,7 +384,7 @@ static void put_axes(hid_t file, const char *how)
         H5Dclose(data);
     }
     H5Sclose(space);
-    if (strcmp(how, "axes") && !milli) { /* the beam elsewhere */
+    if (strcmp(how, "axes") && !milli && !parted) { /* the beam elsewhere */
         put_number(file, DETECTOR "/beam_center_x", 400, NULL);
         put_number(file, DETECTOR "/beam_center_y", 250, NULL);
         put_number(file, DETECTOR "/detector_distance", 0.2, NULL);
@@ -393,7 +397,7 @@ static void put_axes(hid_t file, const char *how)
 
 static int feed(char **argv, int argc)
 {
-    int nexus = !strcmp(argv[2], "nexus"), axes = strstr("axes loop flat other milli", argv[2]) != NULL;
+    int nexus = !strcmp(argv[2], "nexus"), axes = strstr("axes loop flat other milli across along", argv[2]) != NULL;
     int plain = !strcmp(argv[2], "flush") || nexus || axes, channels = !strcmp(argv[2], "channels");
     hcy_stack *stack = NULL;
     if (hcy_stack_open(&stack, argv[4], NULL))

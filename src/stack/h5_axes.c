@@ -3,7 +3,7 @@
  * A module (NXdetector_module) has the directions of its rows and columns, fast_pixel_direction and
  * slow_pixel_direction.  What such an axis depends on moves it, that again may depend on another, up to ".".
  * A translation moves along its vector by its value, a rotation turns about it, right-handed; both then add their
- * offset.
+ * offset.  The value of a module's own axis is the step to the next pixel, which moves nothing that depends on it.
  */
 #include "h5_detector.h"
 #include "h5_read.h"
@@ -14,6 +14,8 @@
 #include <string.h>
 
 enum { MOST_AXES = 32, MOST_PATH = 512 };
+#define FAST "fast_pixel_direction"
+#define SLOW "slow_pixel_direction"
 
 struct axis {
     double value, vector[3], offset[3]; /* radians or metres; of length 1; metres */
@@ -131,6 +133,13 @@ static void move_point(double point[3], const struct axis *axis)
         point[i] += axis->offset[i] + (axis->rotates ? 0 : axis->value * axis->vector[i]);
 }
 
+/* Whether a path ends in this name. */
+static int ends_in(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    return !strcmp(slash ? slash + 1 : path, name);
+}
+
 /* Moves the direction, and the point if it is not NULL, by all that the axis depends on.  *turns: whether anything
  * turned. */
 static int follow(double direction[3], double *point, int *turns, struct axis axis, hid_t file, char path[MOST_PATH])
@@ -150,6 +159,8 @@ static int follow(double direction[3], double *point, int *turns, struct axis ax
             turn_vector(direction, &axis);
             *turns |= axis.value != 0;
         }
+        if (!axis.rotates && (ends_in(path, FAST) || ends_in(path, SLOW)))
+            axis.value = 0;
         if (point)
             move_point(point, &axis);
     }
@@ -182,9 +193,9 @@ static int read_module(hcy_detector_info *info, int *turns, hid_t file, const ch
 {
     struct axis fast, slow;
     char fast_path[MOST_PATH], slow_path[MOST_PATH];
-    int st = read_chained_axis(&fast, fast_path, file, path, "fast_pixel_direction");
+    int st = read_chained_axis(&fast, fast_path, file, path, FAST);
     if (!st)
-        st = read_chained_axis(&slow, slow_path, file, path, "slow_pixel_direction");
+        st = read_chained_axis(&slow, slow_path, file, path, SLOW);
     if (st)
         return st;
     if (fast.rotates || slow.rotates)
@@ -196,10 +207,11 @@ static int read_module(hcy_detector_info *info, int *turns, hid_t file, const ch
     }
     memcpy(info->fast, fast.vector, sizeof fast.vector);
     memcpy(info->slow, slow.vector, sizeof slow.vector);
-    memcpy(info->corner, fast.offset, sizeof fast.offset);
-    /* Both directions hang on one chain, but files may give each its own. */
-    st = follow(info->slow, NULL, turns, slow, file, slow_path);
-    return st ? st : follow(info->fast, info->corner, turns, fast, file, fast_path);
+    /* Both directions hang on one chain, one behind the other or side by side, but files may give each its own. */
+    const int behind = ends_in(slow.depends_on, FAST);
+    memcpy(info->corner, behind ? slow.offset : fast.offset, sizeof info->corner);
+    st = follow(info->slow, behind ? info->corner : NULL, turns, slow, file, slow_path);
+    return st ? st : follow(info->fast, behind ? NULL : info->corner, turns, fast, file, fast_path);
 }
 
 /* Without a module nothing says where its chain begins: that is all right as long as nothing turns. */
