@@ -80,7 +80,9 @@ typedef struct hcy_solver_options {
     size_t size; /* sizeof(hcy_solver_options) */
     int method;
     int64_t max_iterations; /* in all, above 0: that many norms are kept */
-    double tolerance;       /* a run ends when the residual is at most this times the first one; 0: it does not look */
+    /* A run ends when the residual is at most this times the first one.  0: no residual ends it, and x of CG and
+     * BICGSTAB stays once the residual is within the rounding of b (2^-22 |b| of floats, 2^-51 |b| of doubles). */
+    double tolerance;
     int check_every;        /* iterations from a look to the next, above 0: a look waits for the device */
     double l2, l1;          /* not below 0; l1: ISTA and those behind it */
     /* ISTA, FISTA: at most 1 / (|A|^2 + l2); PRIMAL_DUAL: at most 1 / (|A|^2 + l2 + the sum of sigma |K|^2).  0: that
