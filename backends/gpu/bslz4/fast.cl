@@ -84,7 +84,8 @@ DEVICE int put_match_pieces(struct parser *p, u32 pos, u32 bytes, u32 offset)
 DEVICE u32 planes_alike(u32 plane, u32 pos, u32 bytes, u32 offset, u32 *first, u32 *last)
 {
     *first = *last = 0;
-    /* The copy repeats with the length of a plane only if its distance divides it. */
+    /* The copy repeats with the length of a plane only if its distance divides it.  Runs of zeros often have distances
+     * of 2 or 4, which divide the planes of whole blocks and not of most partial ones: these are mostly heavy. */
     if (bytes >= 2 * plane && offset <= plane && plane % offset == 0) {
         *first = (pos + 2 * plane - 1 - offset) / plane;
         *last = (pos + bytes) / plane;
