@@ -112,6 +112,12 @@ tests_wire_SOURCES = tests/wire.c src/cli/cli.h src/cli/print.c src/cli/wire.h s
 tests_wire_LDFLAGS = $(wrap)zmq_poll
 tests_wire_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS)
 tests_wire_LDADD = $(LDADD) $(ZMQ_LIBS)
+if HAVE_JANSSON
+test_public += tests/energy
+endif
+tests_energy_SOURCES = tests/energy.c src/cli/cli.h src/cli/print.c src/cli/compare.h src/cli/compare_value.c src/cli/compare_energy.c
+tests_energy_LDFLAGS = $(wrap)pthread_create -Wl,--wrap=hcy_device_get_i64 -Wl,--wrap=hcy_device_get_info
+tests_energy_LDADD = $(LDADD) $(JANSSON_LIBS)
 tests_isolated_ends_SOURCES = tests/isolated_ends.c src/reader/sandbox.h src/reader/sandbox.c
 tests_isolated_ends_CPPFLAGS = $(AM_CPPFLAGS)
 if SANITIZER

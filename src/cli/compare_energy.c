@@ -177,6 +177,18 @@ static void *watch_power(void *payload)
     return NULL;
 }
 
+/* A sensor that is not looked at all the time says nothing of what went on in between. */
+static void leave_out_sensors(struct energy *e, const char *why)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < e->n; i++)
+        if (e->sources[i].is_counter)
+            e->sources[kept++] = e->sources[i];
+        else
+            say_unreadable(e, e->sources[i].name, why);
+    e->n = kept;
+}
+
 struct energy *energy_begin(hcy_device *const *devices, size_t n)
 {
     struct energy *e = calloc(1, sizeof *e);
@@ -186,7 +198,11 @@ struct energy *energy_begin(hcy_device *const *devices, size_t n)
     for (size_t i = 0; i < n; i++)
         find_sensor(e, devices[i]);
     e->start = timer_now();
+    /* The first sample is this thread's, so that the last one has another before it. */
+    add_samples(e);
     e->has_thread = e->n && !pthread_create(&e->thread, NULL, watch_power, e);
+    if (!e->has_thread)
+        leave_out_sensors(e, "no thread that would watch it could be started");
     return e;
 }
 
@@ -207,12 +223,13 @@ static void end_counter(struct source *s)
 void energy_end(json_t *object, struct energy *e, uint64_t frames)
 {
     json_t *energy = json_object(), *sources = json_array();
-    double seconds = e ? timer_now() - e->start : 0;
     if (e)
         atomic_store(&e->stop, 1);
     /* The thread adds to the same sums, so they are looked at only when it has ended. */
     if (e && e->has_thread)
         pthread_join(e->thread, NULL);
+    /* Until now the thread has watched, and counters count. */
+    const double seconds = e ? timer_now() - e->start : 0;
     for (size_t i = 0; e && i < e->n; i++) {
         struct source *s = &e->sources[i];
         json_t *one = json_object();
@@ -226,7 +243,7 @@ void energy_end(json_t *object, struct energy *e, uint64_t frames)
         json_array_append_new(sources, one);
     }
     json_object_set_new(energy, "sources", sources);
-    value_put_text(energy, "not_readable", e && *e->why ? e->why : NULL);
+    value_put_text(energy, "not_readable", !e ? "no memory for what is watched" : *e->why ? e->why : NULL);
     json_object_set_new(object, "energy", energy);
     free(e);
 }
