@@ -214,6 +214,9 @@ if "$halcyon" simulate scan.h5 --mri radial --size 16 -q 2>/dev/null; then
 else
     skip 'k-space: built without HDF5'
 fi
+printf '%s\n' 'Detector: NexusDetector' 'Detector_config: {"filename": "a\u000a\u001b[31m\u009bé.h5"}' 'Distance: 1' 'Poni1: 0' 'Poni2: 0' \
+    'Rot1: 0' 'Rot2: 0' 'Rot3: 0' 'poni_version: 2' >odd.poni
+check 'info: a name of odd characters is no command of a terminal' tells 'of the file a??\[31m?é.h5$' odd.poni
 head -c 500 /dev/urandom >noise.bin
 check 'info: what is not known' refused 1 'noise.bin' "$halcyon" info noise.bin
 check 'info: several, of which one is not known' not info ones.poni noise.bin

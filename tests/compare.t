@@ -246,6 +246,11 @@ echo '{"report": "halcyon compare", "version": 1, "date": "D\u001b[31m", "stack"
     "nufft": {"devices": [{"device": "t\u001b[31m", "cells": [{"cell": "c\u001b[31m"}]}]}}' >coloured.json
 check 'words of a report are no commands of a terminal' sh -c "'$halcyon' compare coloured.json coloured.json >coloured.txt &&
     ! grep -q '`printf '\033'`' coloured.txt && test \`grep -o '?\[31m' coloured.txt | wc -l\` -ge 12"
+# In pictures and caveats long names are cut, between characters; in the table each of these takes one place.
+wide=ＡＢＣＤＥＦＧＨＩＪＫＬＭＮＯＰＱＲＳＴＵＶＷＸＹＺ
+sed "s/\"cpu@threads=1\"/\"$wide\"/" passed.json >wide.json
+check 'names are cut between characters' sh -c "'$halcyon' compare wide.json -o wide.html >wide.txt && grep -q '>ＡＢＣＤＥＦＧＨＩＪ<' wide.html &&
+    grep -q '^$wide  *100' wide.txt && grep -q '^! ＡＢＣ.*ＴＵ?: 130 %' wide.txt"
 check 'other bits of the same intensities' sh -c "'$halcyon' compare coloured.json -o coloured.html >coloured.txt &&
     ! grep -q 'None: every device\|not drawn has' coloured.html && grep -q 'None of any intensity' coloured.html"
 check '... and the same bits' sh -c "'$halcyon' compare l.json -o l.html >l.txt && grep -q 'None: every device' l.html"

@@ -141,6 +141,10 @@ enum { CLI_WORD = 8192 };
 const char *cli_shell_word(char *out, size_t size, const char *word);
 /* Bytes of the character at `c` if that is well-formed UTF-8, else 0. */
 size_t cli_utf8_length(const unsigned char *c);
+/* What a file says, on a terminal: a control character, of one byte or two, is '?'.  Returns what is behind the first
+ * character; all of it. */
+const char *cli_print_character(FILE *out, const char *text);
+void cli_print_words(FILE *out, const char *text);
 /* Flushes stdout and says so if what was printed did not arrive; returns `status` or CLI_FAILED. */
 int cli_close_stdout(int status);
 

@@ -1,11 +1,19 @@
 /* compare_svg.c - text and pictures of a page: escaping, scales, axes. */
 #include "compare_svg.h"
+#include "cli.h"
 #include <math.h>
 
 void html_text(FILE *out, const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '&' || *c == '<' || *c == '>' || *c == '"' || *c == '\'')
+        const size_t n = cli_utf8_length(c);
+        /* A name that was cut may end within a character, which a page cannot have. */
+        if (!n)
+            continue;
+        if (n > 1) {
+            fwrite(c, 1, n, out);
+            c += n - 1;
+        } else if (*c == '&' || *c == '<' || *c == '>' || *c == '"' || *c == '\'')
             fprintf(out, "&#%d;", *c);
         else
             fputc(*c < 0x20 || *c == 0x7f ? '?' : *c, out);

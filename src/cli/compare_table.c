@@ -24,19 +24,12 @@ static void print_cell(FILE *out, const json_t *value, const char *path, double 
     fprintf(out, " %10s", compare_number(text, factor * value_number(value, path)));
 }
 
-/* What is printed on a terminal has no control characters, whatever a file says. */
-static void print_words(FILE *out, const char *text)
-{
-    for (; *text; text++)
-        fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, out);
-}
-
 static void print_name(FILE *out, const char *name, const char *mark)
 {
-    char cut[28];
-    snprintf(cut, sizeof cut, "%-27.27s", name);
-    print_words(out, cut);
-    fputs(*mark ? "*" : " ", out);
+    int room = 27;
+    for (; *name && room; room--)
+        name = cli_print_character(out, name);
+    fprintf(out, "%*s%s", room, "", *mark ? "*" : " ");
 }
 
 /* A table of numbers: a line for each entry that has no error. */
@@ -66,7 +59,7 @@ static void print_caveats(FILE *out, json_t *caveats)
     json_array_foreach(caveats, i, caveat)
     {
         fputs("! ", out);
-        print_words(out, json_string_value(caveat));
+        cli_print_words(out, json_string_value(caveat));
         fputc('\n', out);
     }
     json_decref(caveats);
@@ -95,7 +88,7 @@ static void print_rate_line(FILE *out, const json_t *entry, const char *name)
     const char *error = value_string(entry, "error");
     if (error) {
         fputs(" no figures: ", out);
-        print_words(out, error);
+        cli_print_words(out, error);
         fputc('\n', out);
         return;
     }
@@ -123,7 +116,7 @@ static void print_rates(FILE *out, const json_t *report)
         fprintf(out, "%-28s %10s   so all together is %.2f of it; these work with the same processors: ",
                 "  with the fastest sharer", compare_number(text, value_number(together, "sum_of_shares_frames_per_s")),
                 value_number(together, "of_the_shares"));
-        print_words(out, value_string(together, "sharing_processors"));
+        cli_print_words(out, value_string(together, "sharing_processors"));
         fputc('\n', out);
     }
     const json_t *pyfai = value_at(report, "pyfai");
@@ -150,14 +143,14 @@ static void print_energy(FILE *out, const json_t *entry, const char *name)
         print_name(out, name, compare_mark(entry));
         fprintf(out, " %10s %10s  ", compare_number(joules, value_number(source, "joules_per_frame")),
                 compare_number(watts, value_number(source, "watts")));
-        print_words(out, value_string(source, "source") ? value_string(source, "source") : "?");
+        cli_print_words(out, value_string(source, "source") ? value_string(source, "source") : "?");
         fputc('\n', out);
     }
     if (!why)
         return;
     print_name(out, name, compare_mark(entry));
     fputs(" not readable: ", out);
-    print_words(out, why);
+    cli_print_words(out, why);
     fputc('\n', out);
 }
 
@@ -185,9 +178,9 @@ static void print_notes(FILE *out, const json_t *report)
         any |= *compare_mark(device) != '\0';
         json_array_foreach(value_at(device, "notes"), k, note)
         {
-            print_words(out, compare_name(device));
+            cli_print_words(out, compare_name(device));
             fputs(": not measured: ", out);
-            print_words(out, json_string_value(note) ? json_string_value(note) : "?");
+            cli_print_words(out, json_string_value(note) ? json_string_value(note) : "?");
             fputc('\n', out);
         }
     }
@@ -247,7 +240,7 @@ static void print_lists(FILE *out, const json_t *report)
         /* A device may fail after some cells, so what it did comes first, and then why there is no more. */
         if (value_string(device, "error")) {
             fputs("  ", out);
-            print_words(out, value_string(device, "error"));
+            cli_print_words(out, value_string(device, "error"));
             fputc('\n', out);
         }
     }
@@ -275,9 +268,9 @@ static void print_report(FILE *out, const json_t *report)
     char text[4][COMPARE_NUMBER];
     if (together && value_string(together, "error"))
         together = NULL;
-    print_words(out, host ? host : "?");
+    cli_print_words(out, host ? host : "?");
     fprintf(out, ": %s x ", compare_number(text[0], value_number(report, "machine.processors_online")));
-    print_words(out, cpu ? cpu : "?");
+    cli_print_words(out, cpu ? cpu : "?");
     fprintf(out, "\n%s frame%s of %s x %s pixels, %s bins\n",
             compare_number(text[0], value_number(report, "stack.frames_used")),
             value_number(report, "stack.frames_used") == 1 ? "" : "s",
@@ -322,7 +315,7 @@ void compare_print(FILE *out, json_t *const *reports, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (n > 1) {
             fprintf(out, "%s--- %c, ", i ? "\n" : "", "AB"[i]);
-            print_words(out, value_string(reports[i], "date") ? value_string(reports[i], "date") : "?");
+            cli_print_words(out, value_string(reports[i], "date") ? value_string(reports[i], "date") : "?");
             fputs(" ---\n", out);
         }
         print_report(out, reports[i]);

@@ -10,11 +10,14 @@ json_t *value_text(const char *text)
     json_t *value = text ? json_string(text) : json_null();
     if (value)
         return value;
-    /* Names of files may be any bytes, JSON is UTF-8: what is not ASCII is replaced where the whole is no UTF-8. */
+    /* Names of files may be any bytes, and a text that was cut ends within a character; JSON is UTF-8. */
     char *plain = strdup(text);
-    for (char *c = plain; c && *c; c++)
-        if ((unsigned char)*c >= 0x80)
+    for (char *c = plain; c && *c;) {
+        const size_t n = cli_utf8_length((const unsigned char *)c);
+        if (!n)
             *c = '?';
+        c += n ? n : 1;
+    }
     value = plain ? json_string(plain) : NULL;
     free(plain);
     return value;

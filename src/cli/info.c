@@ -42,11 +42,13 @@ enum { KNOWN = 1 };
 
 void info_say(const char *what, const char *fmt, ...)
 {
+    char text[2 * CLI_WORD];
     va_list args;
-    printf("  %-12s ", what);
     va_start(args, fmt);
-    vprintf(fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    printf("  %-12s ", what);
+    cli_print_words(stdout, text);
     putchar('\n');
 }
 

@@ -180,6 +180,23 @@ size_t cli_utf8_length(const unsigned char *c)
     return n;
 }
 
+const char *cli_print_character(FILE *out, const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    const size_t n = cli_utf8_length(c) ? cli_utf8_length(c) : 1;
+    if (*c < ' ' || *c == 0x7f || (n == 2 && *c == 0xc2 && c[1] < 0xa0))
+        fputc('?', out);
+    else
+        fwrite(c, 1, n, out);
+    return text + n;
+}
+
+void cli_print_words(FILE *out, const char *text)
+{
+    while (*text)
+        text = cli_print_character(out, text);
+}
+
 /* --- JSON --- */
 
 void cli_json_begin(struct cli_json *json, FILE *out)
