@@ -584,6 +584,32 @@ static void test_shapes(void)
     }
 }
 
+/* The first pixel has the same bins a million times, and its neighbours some of them again: a plan of so many weights,
+ * which takes no longer to make than others. */
+static void test_repeats(void)
+{
+    enum { TIMES = 1 << 20, BINS = 50, PIXELS = 16 };
+    struct group g = { .job = { .pixel_type = HCY_PIXEL_U32, .flags = HCY_AZINT_WANT_VARIANCE } };
+    if (oracle_plan_make(&g.plan, 8, ORACLE_SPLIT, 2, PIXELS / 2, BINS, 0))
+        bail_out("no memory for a plan");
+    free(g.plan.runs);
+    uint8_t *p = g.plan.runs = malloc((TIMES + 2000u * PIXELS) * 10);
+    if (!p)
+        bail_out("no memory for a plan");
+    g.plan.head.n_weights = 0;
+    for (uint32_t i = 0; i < PIXELS; i++)
+        for (uint32_t n = i ? 1 + i % 3 * 500 : TIMES, k = n; k-- > 0; g.plan.head.n_weights += 2)
+            p = oracle_put_run(p, &state, i % 2 ? BINS - 2 - k % (BINS - 1) : k % (BINS - 1), 2, k > 0, 1);
+    g.plan.starts[1] = g.plan.spans[1].size = (size_t)(p - g.plan.runs);
+    g.plan.spans[1].data = g.plan.runs;
+    group_open(&g, 1, TEMPERS);
+    for (size_t v = 0; v < N_VARIANTS; v++)
+        if (devices[v])
+            ok(!try_path(&g, devices[v], &paths[0], 0, 1), "a bin many times: %s", hcy_device_get_info(devices[v])->name);
+    group_close(&g);
+    oracle_plan_free(&g.plan);
+}
+
 /* Pixels lost in a frame give back the plan's dark current and variance. */
 static void test_arrays(void)
 {
@@ -794,6 +820,7 @@ int main(int argc, char **argv)
     if (!one) {
         test_shapes();
         test_types();
+        test_repeats();
         test_arrays();
         test_gaps();
     }

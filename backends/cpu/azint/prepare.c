@@ -59,15 +59,18 @@ struct builder {
 
 /* A thread's growing list.  The entries of a group of pixels stand together, from `first` on.  Runs go along the
  * bins, so an entry that is looked for mostly stands behind the last one; else it is looked up by its bin, where there
- * are many. */
+ * are many.  A pixel may have a bin several times: entries of one bin are chained, and while that pixel is listed the
+ * table leads to the last of them that is known to have it. */
 struct list {
     struct entry *entries;
+    /* For sorting; until then `other` has the bin's next entry, as slots have entries. */
     uint32_t *order, *other;
     size_t n, room, first;
     size_t last;              /* the entry found last */
     uint32_t lowest, highest; /* bins of the group */
     uint32_t *slots;          /* hash table: 1 + an entry's place behind `first`, or 0; a power of two */
     size_t n_slots, slots_room, n_indexed; /* entries that are in it */
+    bool moved; /* not all slots lead to the first entry of their bin */
 };
 #define FEW_ENTRIES 32u
 #define MUCH_MEMORY  ((size_t)4 << 20)  /* of one piece */
@@ -147,12 +150,21 @@ static void list_next_group(struct list *list)
     list->lowest = UINT32_MAX;
     list->highest = 0;
     list->n_slots = 0;
+    list->moved = false;
 }
 
-/* Where the group's entries are looked through for this bin: at the first one that has it, if they are many. */
-static bool list_from(struct list *list, uint32_t bin, size_t *from)
+/* For the next pixel all entries are free. */
+static void list_next_pixel(struct list *list)
+{
+    list->n_slots = list->moved ? 0 : list->n_slots;
+    list->moved = false;
+}
+
+/* Where the group's entries are looked through for this bin: if they are many, from its slot on and along the chain. */
+static bool list_from(struct list *list, uint32_t bin, size_t *from, uint32_t **slot)
 {
     *from = list->n;
+    *slot = NULL;
     /* A bin beyond those of the group is a new one. */
     if (bin < list->lowest || bin > list->highest)
         return true;
@@ -161,8 +173,8 @@ static bool list_from(struct list *list, uint32_t bin, size_t *from)
         return true;
     if (!list_index(list))
         return false;
-    uint32_t slot = *list_slot(list, bin);
-    *from = slot ? list->first + slot - 1 : list->n;
+    *slot = list_slot(list, bin);
+    *from = **slot ? list->first + **slot - 1 : list->n;
     return true;
 }
 
@@ -173,6 +185,7 @@ static struct entry *list_append(struct list *list, uint16_t group, uint32_t bin
     list->lowest = bin < list->lowest ? bin : list->lowest;
     list->highest = bin > list->highest ? bin : list->highest;
     list->last = list->n;
+    list->other[list->n] = 0;
     list->entries[list->n] = (struct entry){ .bin = bin, .group = group };
     return &list->entries[list->n++];
 }
@@ -181,26 +194,40 @@ static struct entry *list_append(struct list *list, uint16_t group, uint32_t bin
 static struct entry *list_find(struct list *list, uint16_t group, uint32_t bin, unsigned p)
 {
     struct entry *entries = list->entries;
-    size_t at = list->last + 1;
+    size_t at = list->last + 1, before = SIZE_MAX; /* the last entry of the bin that has the pixel already */
+    uint32_t *slot;
     /* A pixel's run mostly goes along the bins of its neighbour's, so the next entry is tried first. */
     if (at < list->n && entries[at].bin == bin && !entries[at].c[p]) {
         list->last = at;
         return &entries[at];
     }
-    if (!list_from(list, bin, &at))
+    if (!list_from(list, bin, &at, &slot))
         return NULL;
-    for (; at < list->n; at++) /* past the first one only where a pixel has a bin twice */
-        if (entries[at].bin == bin && !entries[at].c[p]) {
-            list->last = at;
-            return &entries[at];
-        }
-    return list_append(list, group, bin);
+    while (at < list->n && (entries[at].bin != bin || entries[at].c[p])) {
+        before = entries[at].bin == bin ? at : before;
+        at = !slot ? at + 1 : list->other[at] ? list->first + list->other[at] - 1 : list->n;
+    }
+    /* The next search for the bin begins there, or a pixel that has it a million times would take a million searches of
+     * that length. */
+    if (slot && before != SIZE_MAX) {
+        *slot = (uint32_t)(before - list->first) + 1;
+        list->moved = true;
+    }
+    if (at < list->n) {
+        list->last = at;
+        return &entries[at];
+    }
+    struct entry *made = list_append(list, group, bin);
+    if (made && before != SIZE_MAX)
+        list->other[before] = (uint32_t)(list->last - list->first) + 1;
+    return made;
 }
 
 /* The runs of one pixel, bounds-checked, in the slice's bins; *at moves on.  0 or HCY_E*. */
 static int add_pixel(struct builder *b, struct list *list, struct slice slice, uint64_t pixel, size_t *at)
 {
     struct azint_run r;
+    list_next_pixel(list);
     do {
         if (!azint_run_next(&r, at, b->runs, b->runs_size, b->head->n_bins))
             return HCY_EINVAL;
