@@ -199,7 +199,7 @@ static void print_sizes(FILE *out, const json_t *sizes)
         print_cell(out, entry, "pixels", 1e-6);
         if (value_string(entry, "error")) {
             fputs("  no figures: ", out);
-            print_words(out, value_string(entry, "error"));
+            cli_print_words(out, value_string(entry, "error"));
             fputc('\n', out);
             continue;
         }
