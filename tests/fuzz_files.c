@@ -237,6 +237,17 @@ static int run_cbf(const uint8_t *data, size_t size)
     return run_format(&hcy__format_cbf, data, size);
 }
 
+static int run_fit2d_mask(const uint8_t *data, size_t size)
+{
+    return run_format(&hcy__format_mask, data, size);
+}
+
+static void seed_fit2d_mask(void)
+{
+    make_fit2d_mask(made("a.msk"), WIDTH, HEIGHT * 4);
+    give_file(made("a.msk"));
+}
+
 static void seed_cbf(void)
 {
     make_cbf(made("a.cbf"), 3);
@@ -360,6 +371,7 @@ static void seed_mrd(void)
 const struct fuzz_target fuzz_files[] = {
     { "npy", run_npy, seed_npy },   { "cfl", run_cfl, seed_cfl },
     { "edf", run_edf, seed_edf }, { "cbf", run_cbf, seed_cbf },
+    { "msk", run_fit2d_mask, seed_fit2d_mask },
 #ifdef HAVE_TIFF
     { "tiff", run_tiff, seed_tiff },
 #endif

@@ -462,6 +462,8 @@ int main(void)
     check_file("a.edf", use_stack);
     check_file("a.cbf", use_stack);
     check_file("a.cbf", use_image);
+    make_fit2d_mask(in_folder("a.msk"), WIDTH, HEIGHT * 4);
+    check_file("a.msk", use_image);
     check_file("a.dat", use_results);
     check_file("a.chi", use_results);
     check_file("a.poni", use_poni);

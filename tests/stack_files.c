@@ -1,5 +1,5 @@
-/* stack_files.c - TIFF, EDF, CBF and series of files: made here byte by byte, in every type, order and layout;
- * damaged ones have a name. */
+/* stack_files.c - TIFF, EDF, CBF, FIT2D's masks and series of files: made here byte by byte, in every type, order and
+ * layout; damaged ones have a name. */
 #include "stack_images.h"
 #include "stack_read.h"
 #include <fcntl.h>
@@ -435,6 +435,26 @@ static void test_series(void)
     open_fails(in_folder("far_%d.cbf"), NULL, HCY_EINVAL, "1000000", "numbers that are no series");
 }
 
+/* --- FIT2D's masks --- */
+
+static void test_fit2d_mask(void)
+{
+    hcy_image *image = NULL;
+    make_fit2d_mask(in_folder("a.msk"), WIDTH, HEIGHT * 4);
+    int st = hcy_image_read(&image, in_folder("a.msk"));
+    int same = !st && image->height == HEIGHT && image->width == WIDTH && image->pixel_type == HCY_PIXEL_U8;
+    for (size_t i = 0; same && i < PIXELS; i++)
+        same = ((uint8_t *)image->pixels)[i] == ((0x41 + 7 * (i / WIDTH * 4 + i % WIDTH / 8)) >> i % WIDTH % 8 & 1);
+    ok(same, "a FIT2D mask: a bit a pixel, rows of whole words");
+    hcy_image_free(image);
+    make_fit2d_mask(in_folder("bad.msk"), WIDTH, HEIGHT * 4 - 1);
+    open_fails(in_folder("bad.msk"), NULL, HCY_ECORRUPT, "bad.msk|truncated", "a FIT2D mask that ends early");
+    make_fit2d_mask(in_folder("bad.msk"), 0, HEIGHT * 4);
+    open_fails(in_folder("bad.msk"), NULL, HCY_EFORMAT, "11 x 0", "a FIT2D mask without columns");
+    make_fit2d_mask(in_folder("bad.msk"), UINT32_MAX, HEIGHT * 4);
+    open_fails(in_folder("bad.msk"), NULL, HCY_ECORRUPT, "bad.msk|4294967295", "a FIT2D mask of impossible size");
+}
+
 int main(void)
 {
     make_folder();
@@ -447,6 +467,7 @@ int main(void)
     skip(1, "built without zlib");
 #endif
     test_cbf();
+    test_fit2d_mask();
 #ifdef HAVE_TIFF
     test_tiff();
     test_tiff_chain();

@@ -115,6 +115,21 @@ static inline void add_cbf(struct bytes *b, const char *coding, const char *type
     add_text(b, header);
 }
 
+/* FIT2D's mask: `stored` bytes of ones and zeros behind the head. */
+static inline void make_fit2d_mask(const char *path, uint32_t width, size_t stored)
+{
+    struct bytes b = { NULL, 0 };
+    for (int i = 0; i < 4; i++)
+        add_number(&b, (unsigned char)"MASK"[i], 4, 0);
+    add_number(&b, width, 4, 0);
+    add_number(&b, HEIGHT, 4, 0);
+    for (size_t i = 24; i < 1024; i++)
+        add_number(&b, 0, 1, 0);
+    for (size_t i = 0; i < stored; i++)
+        add_number(&b, 0x41 + 7 * i, 1, 0);
+    put_bytes(path, &b);
+}
+
 static inline void make_cbf(const char *path, uint64_t frame)
 {
     struct bytes b = { NULL, 0 }, coded = { NULL, 0 };

@@ -63,7 +63,7 @@ static const struct cli_option options[] = {
     { "radial-range", 0, CLI_PAIR, AT(radial), "A,B", "of the curve, in its unit", 0, 0, NULL },
     { "azimuth-range", 0, CLI_PAIR, AT(azimuth), "A,B", "degrees; pixels outside are left out", 0, 360, NULL },
     { "mask", 0, CLI_TEXT, AT(mask), "FILE",
-      "masked pixels: not 0 in FILE.npy, .tif, .h5::/path ...",
+      "masked pixels: not 0 in FILE.npy, .tif, .edf, .msk, .h5::/path ...",
       0, 0, NULL },
     { "no-file-mask", 0, CLI_FLAG, AT(no_file_mask), NULL, "do not use the pixel_mask that STACK itself has", 0, 0,
       NULL },

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const hcy__format *const formats[] = { &hcy__format_tiff, &hcy__format_edf, &hcy__format_cbf,
-                                              &hcy__format_npy };
+                                              &hcy__format_npy,  &hcy__format_mask };
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
 int hcy__frames_add(hcy__frames *frames, uint64_t offset)

@@ -1,4 +1,4 @@
-/* files.h - image files as stacks: TIFF, EDF, CBF, NumPy, one file or a numbered series.
+/* files.h - image files as stacks: TIFF, EDF, CBF, NumPy, FIT2D's masks, one file or a numbered series.
  *
  * A format says whether a file is its own, where the frames in it are, and reads one of them to little-endian
  * pixels.  It keeps nothing open: files are opened for each frame, so a series may have any number of them, and
@@ -49,7 +49,7 @@ typedef struct hcy__format {
     int (*read)(void *dst, const char *path, uint64_t offset, const hcy_stack_info *info);
 } hcy__format;
 
-extern const hcy__format hcy__format_tiff, hcy__format_edf, hcy__format_cbf, hcy__format_npy;
+extern const hcy__format hcy__format_tiff, hcy__format_edf, hcy__format_cbf, hcy__format_npy, hcy__format_mask;
 #define HCY__MAGIC 16 /* bytes that is() gets, if there are so many */
 
 /* EDF: the header at `offset`, 0-terminated, freed by the caller; the value of "key = value ;" in such a text,

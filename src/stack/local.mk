@@ -1,7 +1,7 @@
 # HDF5 in, HDF5 and text out.  What needs HDF5 stands inside the condition.
 halcyoninclude_HEADERS += src/stack/halcyon/stack.h src/stack/halcyon/host_array.h
 libcore_la_SOURCES += src/stack/stack_priv.h src/stack/pixel.c src/stack/npy.h src/stack/npy.c src/stack/npz.h src/stack/npz.c src/stack/host_array.h src/stack/host_array.c src/stack/stack.c src/stack/uncached.c src/stack/guard.c src/stack/image.c src/stack/numbered.c \
-    src/stack/files.h src/stack/list.c src/stack/files.c src/stack/bytes.c src/stack/edf.c src/stack/cbf.c src/stack/tiff.c \
+    src/stack/files.h src/stack/list.c src/stack/files.c src/stack/bytes.c src/stack/edf.c src/stack/cbf.c src/stack/fit2d_mask.c src/stack/tiff.c \
     src/stack/writer.h src/stack/writer.c src/stack/npy_writer.c src/stack/image_writer.c src/stack/suffix.c src/stack/host_array_npz.c src/stack/cfl.c src/stack/nifti.c \
     src/stack/curves_priv.h src/stack/curves.c src/stack/curves_dat.c \
     src/stack/curves_edf.c src/stack/numbers.c src/stack/curves_config.c src/stack/config_file.h src/stack/config_read.c src/stack/config_options.c src/stack/config_old.c src/stack/config_old.h \

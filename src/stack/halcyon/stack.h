@@ -54,6 +54,7 @@ typedef struct hcy_stack_info {
  *   TIFF   any number of pages; strips or tiles, either byte order, any compression libtiff has
  *   EDF    any number of frames; either byte order, compressed or not, also whole files in gzip
  *   CBF    one image, as differences (x-CBF_BYTE_OFFSET) or plain, also in gzip
+ *   FIT2D  a mask (.msk), a bit a pixel
  *   NumPy  .npy: C order, little-endian, 2-D or 3-D; .npz: one such array, or that which `dataset` names
  * A path with one %d or %05d in it that is no file itself: the series of the files whose numbers are there, one
  * after the other, all like the first; a number that is missing, or a file that is damaged, is one frame that
@@ -171,9 +172,9 @@ typedef struct hcy_image {
     void *pixels; /* row after row, decoded */
 } hcy_image;
 
-/* Reads a mask, flat ... from `FILE.npy` (or TIFF, EDF, CBF), `FILE.h5::/path` or `FILE.h5` (where the dataset
- * is found as above).  Only one image: a stack of several frames is HCY_EFORMAT.  Statuses as of hcy_stack_open() and
- * hcy_stack_read(). Free it with hcy_image_free(). */
+/* Reads a mask, flat ... from `FILE.npy` (or TIFF, EDF, CBF, FIT2D's .msk), `FILE.h5::/path` or `FILE.h5` (where the
+ * dataset is found as above).  Only one image: a stack of several frames is HCY_EFORMAT.  Statuses as of
+ * hcy_stack_open() and hcy_stack_read().  Free it with hcy_image_free(). */
 HCY_API int hcy_image_read(hcy_image **image, const char *path) HCY_MUST_USE;
 /* The same; but in an HDF5 file of a detector (a master file), named without ::/path, it is the image `name` of
  * /entry/instrument/detector or its detectorSpecific: "pixel_mask", "flatfield".  Where there is none it is the file's
