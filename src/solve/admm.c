@@ -4,13 +4,16 @@
  * Each K x has a vector z, which g is asked of, and a scaled multiplier u: x by steps of CG from where it is, on
  * (A^H A + l2 + rho sum of K^H K) x = A^H b + rho sum of K^H (z - u), then z = map(K x + u, 1 / rho), u += K x - z.
  * What a term keeps is u, and z - u in `mapped`.  Between iterations the residual of these equations is CG's first.
+ *
+ * Without a term and l2 nothing makes the equations of full rank: behind the solution the residual is rounding, and the
+ * next directions may be ones that A takes to 0, along which a step has any length.  So CG stays there (keep_place).
  */
 #include "solve_priv.h"
 
 /* Vectors of the domain behind CG's, of the range, and numbers behind CG's. */
 enum { ASIDE = HCY__CG_VECTORS, VECTORS };
 enum { MISFIT, ADDED };
-enum { LEFT = HCY__CG_NUMBERS, NUMBERS };
+enum { LEFT = HCY__CG_NUMBERS, DATA, NUMBERS };
 
 /* z = (A^H A + l2 + rho sum of K^H K) p. */
 static int multiply_split(hcy_solver *s, hcy_array *z, hcy_array *p)
@@ -74,12 +77,19 @@ static int make_residual(hcy_solver *s, bool adds)
     return status || s->r[ADDED] ? status : hcy__solver_note(s, s->n[HCY__CG_SQUARE]);
 }
 
+static bool may_lack_rank(const hcy_solver *s)
+{
+    return !s->n_terms && !(s->opts.l2 > 0);
+}
+
 static int start_admm(hcy_solver *s, hcy_array *b)
 {
     int status = s->r[ADDED] ? hcy__vector_zero(s->queue, s->r[ADDED]) : 0;
-    (void)b;
     if (!status)
-        status = SOLVER_EVAL(s, "stuck = 0", hcy_op_array("stuck", s->stuck));
+        status = SOLVER_EVAL(s, "stuck = 0; largest = 0", hcy_op_array("stuck", s->stuck),
+                             hcy_op_array("largest", s->n[HCY__CG_LARGEST]));
+    if (!status && may_lack_rank(s))
+        status = hcy__solver_dot(s, s->n[DATA], !s->opts.is_gram, b, b);
     for (int i = 0; !status && i < s->n_terms; i++)
         status = hcy__proximal_analyse(s->queue, s->terms[i].mapped, s->terms[i].p, s->x);
     return status ? status : make_residual(s, false);
@@ -96,11 +106,41 @@ static int split(hcy_solver *s, struct hcy__term *term)
     return status ? status : SOLVER_EVAL(s, "u = v - z; z -= u", OPERAND(u), OPERAND(v), OPERAND(z));
 }
 
+/* A residual that is within the rounding of A^H b (of a Gram operator of b, which is that) leads nowhere: its square is
+ * 0, with which x stays. */
+static int begin_where_it_leads(hcy_solver *s)
+{
+    hcy_array *rr = s->n[HCY__CG_SQUARE], *next = s->n[HCY__CG_NEXT_SQUARE], *least = s->n[HCY__CG_FLOOR],
+              *beta = s->n[HCY__CG_BETA], *length = s->n[HCY__CG_LENGTH], *largest = s->n[HCY__CG_LARGEST],
+              *data = s->n[DATA];
+    const char *text = s->opts.is_gram ? "least = maximum(least, near * data); next = rr; beta = 0; length = 0;"
+                                         "rr = where(rr > least, rr, 0)"
+                                       : "least = maximum(least, near * largest * data); next = rr; beta = 0; length = 0;"
+                                         "rr = where(rr > least, rr, 0)";
+    return SOLVER_EVAL(s, text, OPERAND(rr), OPERAND(next), OPERAND(least), OPERAND(beta), OPERAND(length),
+                       OPERAND(largest), OPERAND(data), hcy_op_real("near", hcy__rounding_square(s)));
+}
+
+/* So does a direction whose product is within the rounding of the largest that one has shown (cg.c: drop_rounding). */
+static int keep_place(hcy_solver *s)
+{
+    hcy_array *rr = s->n[HCY__CG_SQUARE], *next = s->n[HCY__CG_NEXT_SQUARE], *pz = s->n[HCY__CG_CURVATURE],
+              *beta = s->n[HCY__CG_BETA], *length = s->n[HCY__CG_LENGTH], *largest = s->n[HCY__CG_LARGEST];
+    return SOLVER_EVAL(s,
+                       "length = next + beta * beta * length;"
+                       "rr = where(largest > 0 && abs(pz) <= tiny * largest * length, 0, rr);"
+                       "pz = where(rr > 0, pz, 1);"
+                       "largest = where(rr > 0 && length > 0, maximum(largest, pz / length), largest)",
+                       OPERAND(length), OPERAND(next), OPERAND(beta), OPERAND(rr), OPERAND(largest), OPERAND(pz),
+                       hcy_op_real("tiny", hcy__is_single(&s->op->desc.domain) ? 0x1p-24 : 0x1p-53));
+}
+
 static int step_admm(hcy_solver *s)
 {
-    int status = 0;
+    const bool keeps = may_lack_rank(s);
+    int status = keeps ? begin_where_it_leads(s) : 0;
     for (int i = 0; !status && i < (s->opts.inner ? s->opts.inner : 5); i++)
-        status = hcy__cg_step(s, multiply_split);
+        status = hcy__cg_step(s, multiply_split, keeps ? keep_place : NULL);
     for (int i = 0; !status && i < s->n_terms; i++)
         status = split(s, &s->terms[i]);
     return status ? status : make_residual(s, s->iterations % s->opts.add_back == 0);

@@ -22,9 +22,9 @@ enum {
     CURVATURE = HCY__CG_CURVATURE,
     ALPHA = HCY__CG_ALPHA,
     BETA = HCY__CG_BETA,
-    LENGTH = HCY__CG_NUMBERS, /* |p|^2, of CGLS |p / SCALE|^2: a square with SCALE^2 in it may be beyond a double */
-    LARGEST,
-    SQUARE_NUMBERS,
+    LENGTH = HCY__CG_LENGTH, /* |p|^2, of CGLS |p / SCALE|^2: a square with SCALE^2 in it may be beyond a double */
+    LARGEST = HCY__CG_LARGEST,
+    SQUARE_NUMBERS = HCY__CG_NUMBERS,
     VALUE = SQUARE_NUMBERS,
     LOWEST,
     NORMAL_NUMBERS,
@@ -78,7 +78,7 @@ static int drop_rounding(hcy_solver *s)
                        hcy_op_real("tiny", hcy__is_single(&s->op->desc.domain) ? 0x1p-24 : 0x1p-53));
 }
 
-int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy_array *p))
+int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy_array *p), int (*check)(hcy_solver *s))
 {
     hcy_array *x = s->x, *p = s->d[DIRECTION], *r = s->d[RESIDUAL], *z = s->d[PRODUCT], *rr = s->n[SQUARE],
               *next = s->n[NEXT_SQUARE], *pz = s->n[CURVATURE], *alpha = s->n[ALPHA], *beta = s->n[BETA],
@@ -86,8 +86,8 @@ int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy
     int status = multiply(s, z, p);
     if (!status)
         status = hcy__solver_dot(s, pz, false, p, z);
-    if (!status && s->method->is_square)
-        status = drop_rounding(s);
+    if (!status && check)
+        status = check(s);
     if (!status)
         status = SOLVER_EVAL_SQUARE(s, next, false,
                                     "alpha = where(pz > 0, rr / pz, 0); rr = where(pz > 0, rr, 0); x += @(alpha)*p;"
@@ -171,7 +171,7 @@ static int start_cg(hcy_solver *s, hcy_array *b)
 
 static int step_cg(hcy_solver *s)
 {
-    int status = hcy__cg_step(s, multiply_equations);
+    int status = hcy__cg_step(s, multiply_equations, s->method->is_square ? drop_rounding : NULL);
     if (!status && s->method->n_range)
         status = watch_gradient(s);
     return status ? status : hcy__solver_note(s, s->n[NEXT_SQUARE]);

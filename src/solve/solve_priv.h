@@ -88,6 +88,8 @@ int hcy__solver_note_over(hcy_solver *solver, hcy_array *square, hcy_array *scal
 /* What |b|^2 is multiplied by for the square of a residual that is rounding: within 4 times half of the last bit of b.
  * 0 where a tolerance says when to end. */
 double hcy__nothing_gained(const hcy_solver *solver);
+/* The same whatever the tolerance. */
+double hcy__rounding_square(const hcy_solver *solver);
 /* r = b - A x. */
 int hcy__solver_misfit(hcy_solver *solver, hcy_array *r, hcy_array *b);
 /* g = A^H (A y - b), or what that is with is_gram; r of the range is written. */
@@ -115,13 +117,16 @@ enum {
     HCY__CG_CURVATURE,
     HCY__CG_ALPHA,
     HCY__CG_BETA,
+    HCY__CG_LENGTH,  /* |p|^2 */
+    HCY__CG_LARGEST, /* p H p / |p|^2 so far */
     HCY__CG_NUMBERS
 };
 /* The first direction is the residual, whose square is made. */
 int hcy__cg_begin(hcy_solver *solver);
 /* One step to the solution of H x = ..., where `multiply` makes z = H p; HCY__CG_NEXT_SQUARE is the residual's
- * square. */
-int hcy__cg_step(hcy_solver *solver, int (*multiply)(hcy_solver *solver, hcy_array *z, hcy_array *p));
+ * square.  `check` (may be NULL) looks at HCY__CG_CURVATURE, p H p, before the step is taken. */
+int hcy__cg_step(hcy_solver *solver, int (*multiply)(hcy_solver *solver, hcy_array *z, hcy_array *p),
+                 int (*check)(hcy_solver *solver));
 
 static inline int hcy__solver_apply(hcy_solver *s, hcy_array *y, hcy_array *x)
 {

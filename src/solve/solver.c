@@ -119,9 +119,14 @@ int hcy__solver_note_over(hcy_solver *s, hcy_array *square, hcy_array *scale)
     return note_norm(s, "norm = sqrt(square) / scale", square, scale);
 }
 
+double hcy__rounding_square(const hcy_solver *s)
+{
+    return hcy__is_single(&s->op->desc.domain) ? 0x1p-44 : 0x1p-102;
+}
+
 double hcy__nothing_gained(const hcy_solver *s)
 {
-    return s->opts.tolerance > 0 ? 0 : hcy__is_single(&s->op->desc.domain) ? 0x1p-44 : 0x1p-102;
+    return s->opts.tolerance > 0 ? 0 : hcy__rounding_square(s);
 }
 
 int hcy__solver_misfit(hcy_solver *s, hcy_array *r, hcy_array *b)
