@@ -72,6 +72,10 @@ static void test_cfl(void)
     is_int(hcy_host_array_write(&none, in_folder("none.cfl")), HCY_EINVAL, "no array without numbers");
     ok(access(in_folder("none.cfl"), F_OK) && access(in_folder("none.hdr"), F_OK), "... and no file of it");
     none.shape[0] = 1;
+    none.rank = 12;
+    is_int(hcy_host_array_write(&none, in_folder("none.cfl")), HCY_EINVAL, "nor one of 12 axes");
+    ok(strstr(hcy_last_error()->text, "rank is 12"), "... which is said");
+    none.rank = 1;
     is_int(hcy_host_array_write(&none, in_folder("no/a.cfl")), HCY_EIO, "a folder that is not there");
 }
 

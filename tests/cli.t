@@ -406,6 +406,7 @@ check '-o x_%d.fxye' integrate --frames 0:2 --error-model poisson -u 2th_deg -o 
 check '-o x.xy of cakes: no advice that is refused, too' refused 2 'images in radius and azimuth are not written as .xy; use one of .*edf' \
     integrate --npt-azim 9 -o x_%d.xy
 check 'an option that is misspelt, of the last of many' refused 2 'unknown option --quiett (is --quiet meant?)' integrate --quiett
+check '... of three letters, two of which are others' refused 2 'unknown option --log; see' integrate --log
 check 'a unit that is misspelt' refused 2 "'q_nm-1' is not valid (is q_nm^-1 meant?)" integrate -u q_nm-1 -o x.dat
 check '... or has another name here' refused 2 '(is 2th_deg meant?)' integrate -u 2theta -o x.dat
 check 'azimuths across 180 degrees the other way' refused 2 'may go on beyond 180 degrees: 170,190' \

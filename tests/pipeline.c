@@ -488,6 +488,10 @@ static void test_arguments(void)
            "a device that was not opened");
     ok(strstr(hcy_last_error()->text, "device 1 of 2") != NULL, "and which one");
     is_int(hcy_pipeline_create(&p, &device, 1, other, &source, NULL), HCY_EINVAL, "a plan of another shape");
+    hcy_pipeline_source halves = source;
+    halves.coding.elem_size = 2;
+    is_int(hcy_pipeline_create(&p, &device, 1, the_plan, &halves, NULL), HCY_EINVAL, "elements of another size");
+    ok(strstr(hcy_last_error()->text, "elements of 2"), "... which are named");
     is_int(hcy_pipeline_create(&p, &none, 1, the_plan, &source, NULL), HCY_EUNSUPPORTED,
            "a device without kernels");
     opts.readers = 1000;

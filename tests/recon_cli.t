@@ -426,6 +426,7 @@ recon $C --maps c_maps.npy --deterministic -o same.npy
 check 'NIfTI' recon $C --maps c_maps.npy --deterministic -o x.nii
 check '... has the same numbers' sh -c 'tail -c +353 x.nii >a && tail -c +129 same.npy >b && cmp a b'
 check '... or magnitudes' recon $C --maps c_maps.npy -o m.nii:magnitude
+for command in plot info; do check "... $command says that it is not read" refused 1 'NIfTI images are written, not read' "$halcyon" $command m.nii; done
 check '... in half of the room' equals "`wc -c <m.nii`" 8544
 if [ -n "${HCY_HDF5-yes}" ]; then
     "$halcyon" simulate --mri radial --size 32 --coils 4 --spokes 20 --noise 0.02 -q c.h5

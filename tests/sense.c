@@ -281,7 +281,7 @@ static void test_sense_refusals(void)
     st_says(hcy_operator_sense(&op, empty, maps, NULL), HCY_EUNSUPPORTED, "type 1 or 2", "is none for coils");
     st_says(hcy_operator_sense(&op, plan, NULL, NULL), HCY_EINVAL, "hcy_operator_sense", "no maps");
     st_says(hcy_operator_sense(&op, plan, turned, NULL), HCY_EINVAL, "complex128 (5, 9, 6)", "maps of another shape");
-    st_says(hcy_operator_sense(&op, plan, floats, NULL), HCY_EINVAL, "complex64", "maps of another type");
+    st_says(hcy_operator_sense(&op, plan, floats, NULL), HCY_EINVAL, "hcy_eval() converts", "maps of another type");
     st_ok(hcy_array_slice(&gaps, maps, "::-1"), "maps with gaps");
     st_says(hcy_operator_sense(&op, plan, gaps, NULL), HCY_EINVAL, "gaps", "are refused");
     st_says(hcy_operator_sense(&op, plan, maps, weights), HCY_EINVAL, "not broadcast", "weights of another shape");

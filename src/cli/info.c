@@ -302,13 +302,15 @@ static int tell_detector(const char *path)
 
 /* --- The command --- */
 
-/* After tell_array(): BART's files are arrays, whatever is wrong with them, and NumPy's where they are NumPy's. */
+/* After tell_array(): BART's files are arrays, whatever is wrong with them, NumPy's where they are NumPy's, and NIfTI's,
+ * which are not read. */
 static bool is_broken_array(const char *path)
 {
     const char *format;
     const bool is_of_format = hcy_last_error()->status != HCY_EFORMAT;
     return !hcy_format_of(&format, path, HCY_WRITE_ARRAY) &&
-           (!strcmp(format, "cfl") || (is_of_format && (!strcmp(format, "npy") || !strcmp(format, "npz"))));
+           (!strcmp(format, "cfl") || (!strcmp(format, "nii") && !access(path, F_OK)) ||
+            (is_of_format && (!strcmp(format, "npy") || !strcmp(format, "npz"))));
 }
 
 static int tell(const char *path, const char *const *files, size_t n, const struct values *v)

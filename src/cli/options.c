@@ -42,7 +42,7 @@ static size_t distance(const char *a, const char *b)
 const char *cli_closest(const char *word, const char *const *names, size_t n)
 {
     const char *found = NULL;
-    size_t best = strlen(word) / 3 + 2; /* further away is another word */
+    size_t length = strlen(word), best = length < 4 ? 2 : length / 3 + 2; /* further away is another word */
     for (size_t i = 0; i < n; i++) {
         /* The beginning of a name is as good as the name. */
         size_t d = strncasecmp(names[i], word, strlen(word)) ? distance(word, names[i]) : 0;

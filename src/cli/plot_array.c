@@ -12,7 +12,7 @@ const char *const plot_parts[] = { "auto", "magnitude", "phase", "real", "imagin
 int plot_is_array(const char *path)
 {
     const char *format;
-    return !hcy_format_of(&format, path, HCY_WRITE_ARRAY) && strcmp(format, "nii") != 0;
+    return !hcy_format_of(&format, path, HCY_WRITE_ARRAY);
 }
 
 /* Number i of an array as the part has it; the phase is taken when pixels have been averaged. */

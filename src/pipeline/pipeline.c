@@ -219,8 +219,9 @@ static int describe_job(hcy_pipeline *p)
     if (status)
         return status;
     if (p->job.n_pixels * p->source.coding.elem_size != p->source.coding.image_bytes)
-        return hcy_fail(HCY_EINVAL, "the plan is for %zu x %zu pixels, frames of %llu bytes are not",
-                        info.height, info.width, (unsigned long long)p->source.coding.image_bytes);
+        return hcy_fail(HCY_EINVAL, "the plan is for %zu x %zu pixels, which %llu bytes in elements of %u are not "
+                                    "(hcy_pipeline_source.coding: image_bytes, elem_size)", info.height, info.width,
+                        (unsigned long long)p->source.coding.image_bytes, (unsigned)p->source.coding.elem_size);
     status = hcy__regions_create(p, info.height, info.width);
     if (!status && p->opts.sparse_radius)
         status = hcy__sparse_create(p, &info);

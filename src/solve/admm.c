@@ -6,7 +6,7 @@
  * What a term keeps is u, and z - u in `mapped`.  Between iterations the residual of these equations is CG's first.
  *
  * Without a term and l2 nothing makes the equations of full rank: behind the solution the residual is rounding, and the
- * next directions may be ones that A takes to 0, along which a step has any length.  So CG stays there (keep_place).
+ * next directions may be ones that A takes to 0, along which a step has any length.  So CG stays there (stay_at_rounding).
  */
 #include "solve_priv.h"
 
@@ -122,7 +122,7 @@ static int begin_where_it_leads(hcy_solver *s)
 }
 
 /* So does a direction whose product is within the rounding of the largest that one has shown (cg.c: drop_rounding). */
-static int keep_place(hcy_solver *s)
+static int stay_at_rounding(hcy_solver *s)
 {
     hcy_array *rr = s->n[HCY__CG_SQUARE], *next = s->n[HCY__CG_NEXT_SQUARE], *pz = s->n[HCY__CG_CURVATURE],
               *beta = s->n[HCY__CG_BETA], *length = s->n[HCY__CG_LENGTH], *largest = s->n[HCY__CG_LARGEST];
@@ -140,7 +140,7 @@ static int step_admm(hcy_solver *s)
     const bool keeps = may_lack_rank(s);
     int status = keeps ? begin_where_it_leads(s) : 0;
     for (int i = 0; !status && i < (s->opts.inner ? s->opts.inner : 5); i++)
-        status = hcy__cg_step(s, multiply_split, keeps ? keep_place : NULL);
+        status = hcy__cg_step(s, multiply_split, keeps ? stay_at_rounding : NULL);
     for (int i = 0; !status && i < s->n_terms; i++)
         status = split(s, &s->terms[i]);
     return status ? status : make_residual(s, s->iterations % s->opts.add_back == 0);

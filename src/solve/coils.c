@@ -25,8 +25,9 @@ int hcy__coils_init(struct hcy__coils *coils, hcy_device *dev, hcy_array *maps, 
     hcy_space is = { maps->dtype, maps->rank, { 0 }, NULL };
     memcpy(is.shape, maps->shape, sizeof is.shape);
     if (!hcy__space_same(&is, &all) || all.shape[0] < 1)
-        return hcy_fail(HCY_EINVAL, "%s: maps are %s; coils' maps of images %s have an axis of coils in front",
-                        function, hcy__space_text(has, &is), hcy__space_text(wants, image));
+        return hcy_fail(HCY_EINVAL, "%s: maps are %s; those of coils for images %s have that type, and an axis of coils in "
+                                    "front%s", function, hcy__space_text(has, &is), hcy__space_text(wants, image),
+                        maps->dtype != image->dtype ? "; hcy_eval() converts" : "");
     if (hcy__array_device(maps) != dev || !hcy__is_contiguous(maps))
         return hcy_fail(HCY_EINVAL, "%s: the maps %s", function,
                         hcy__array_device(maps) != dev ? "are on another device; hcy_array_to_device() copies"

@@ -169,7 +169,7 @@ static int write_npz_array(const hcy_host_array *a, const char *path, const char
 static int refuse_nii(hcy_host_array *a, const char *path, const char *part)
 {
     (void)a, (void)part;
-    return hcy_fail(HCY_EUNSUPPORTED, "%s: NIfTI files are written, not read; use .npy, .h5 or .cfl", path);
+    return hcy_fail(HCY_EUNSUPPORTED, "%s: NIfTI images are written, not read; write .npy, .h5 or .cfl (recon -o), which are both", path);
 }
 
 #ifndef HAVE_HDF5
@@ -269,8 +269,11 @@ int hcy_host_array_write(const hcy_host_array *array, const char *path)
     if (st)
         return st;
     /* The caller fills the structure in by hand: its numbers are not to be trusted as array indices. */
-    if (!path || a.rank < 0 || a.rank > HCY_HOST_ARRAY_MAX_RANK || (a.bytes != 4 && a.bytes != 8))
-        return hcy_fail(HCY_EINVAL, "hcy_host_array_write: no path, or no array of floats or doubles");
+    if (!path)
+        return hcy_fail(HCY_EINVAL, "hcy_host_array_write: no path");
+    if (a.rank < 0 || a.rank > HCY_HOST_ARRAY_MAX_RANK || (a.bytes != 4 && a.bytes != 8))
+        return hcy_fail(HCY_EINVAL, "hcy_host_array_write: rank is %d, and bytes is %d: an array has 0 to %d axes, and numbers of "
+                                    "4 bytes (float) or 8 (double)", (int)a.rank, (int)a.bytes, HCY_HOST_ARRAY_MAX_RANK);
     for (int i = 0; i < 3; i++)
         if (a.cells[i] != 0 && !(a.cells[i] >= FLT_MIN && a.cells[i] <= FLT_MAX / UINT16_MAX))
             return hcy_fail(HCY_EINVAL, "hcy_host_array_write: %s: a cell of %g mm; a file's floats hold %g to %g, and 0 is "
