@@ -302,8 +302,8 @@ static int tell_detector(const char *path)
 
 /* --- The command --- */
 
-/* After tell_array(): BART's files are arrays, whatever is wrong with them, NumPy's where they are NumPy's, and NIfTI's,
- * which are not read. */
+/* After tell_array(): BART's files are arrays, whatever is wrong with them, NumPy's are where they are NumPy's, and so
+ * are NIfTI's, which nothing here reads. */
 static bool is_broken_array(const char *path)
 {
     const char *format;

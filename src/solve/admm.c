@@ -6,7 +6,8 @@
  * What a term keeps is u, and z - u in `mapped`.  Between iterations the residual of these equations is CG's first.
  *
  * Without a term and l2 nothing makes the equations of full rank: behind the solution the residual is rounding, and the
- * next directions may be ones that A takes to 0, along which a step has any length.  So CG stays there (stay_at_rounding).
+ * next directions may be ones that A takes to 0, along which a step has any length.  So CG stays there
+ * (stay_at_rounding).
  */
 #include "solve_priv.h"
 
