@@ -45,7 +45,9 @@ enum hcy_solver_method {
     /* (A + l2) x = b, A self-adjoint and positive (a Gram operator): |b - (A + l2) x|; a direction that A + l2 is not
      * positive along is a breakdown */
     HCY_SOLVER_CG = 1,
-    HCY_SOLVER_CG_NORMAL, /* least squares, |A x - b|^2 + l2 |x|^2, by its normal equations: |A^H (b - A x) - l2 x| */
+    /* least squares, |A x - b|^2 + l2 |x|^2, by its normal equations: |A^H (b - A x) - l2 x|.  Of floats and an A that
+     * has not full rank, without l2 and a tolerance, x may be lost behind the solution: CGLS stays there. */
+    HCY_SOLVER_CG_NORMAL,
     /* The same, with less loss by rounding, as A^H A is never formed.  A real matrix that a CPU has, with
      * rows of up to 32 KiB without gaps, is read once a step for A p, A^H of the misfit, and A^H A p: its next gradient
      * is the second less a multiple of the third, which is as exact as A^H of the next misfit, and has other bits. */
