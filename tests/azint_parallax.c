@@ -147,6 +147,11 @@ static void test_plans(void)
     ok(info[3].radial[7] > info[0].radial[7] + 0.05, "without the correction angles are larger");
     for (int k = 0; k < 4; k++)
         hcy_azint_plan_release(plan[k]);
+    p.parallax = 1;
+    snprintf(p.sensor_material, sizeof p.sensor_material, "Sn");
+    is_int(hcy_azint_plan_create(&plan[0], &p, HEIGHT, WIDTH, &o), HCY_EUNSUPPORTED, "a sensor of tin");
+    ok(strstr(hcy_last_error()->text, "'Sn' is not known, but those of Si, Ge,") && strstr(hcy_last_error()->text, ", CZT"),
+       "... whose absorption is not known, and whose is");
 }
 
 #define PONI(detector, config, rest)                                                                     \

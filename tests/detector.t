@@ -67,6 +67,8 @@ check 'rings beside a pixel that is nowhere' timeout 20 "$halcyon" plot image.np
 "$halcyon" plot image.npy -p lacks.poni --rings 5,10 --terminal text --size 60x30 --title T >rings.txt
 check '... are there' test "`tr -dc o <rings.txt | wc -c`" -gt 20
 check 'a file that is not there' status 1 'nowhere.h5: there is no such file' integrate image.npy -p nowhere.poni -o x.dat
+check "a stack's dataset as an array's" status 1 'named apart: s.h5 --dataset /entry/data' \
+    integrate s.h5:/entry/data -p s.poni -o x.dat
 check '--detector of neither kind' status 2 'nor is a detector called so' \
     integrate image.npy -p grid.poni -o x.dat --detector Eiger5
 check '--detector FILE.h5 of another shape' status 1 '24 x 30' integrate s.h5 -p s.poni -o x.dat --detector bent.h5

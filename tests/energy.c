@@ -10,7 +10,9 @@ static int no_threads;
 static const hcy_device_info gpu = { .kind = HCY_KIND_GPU, .name = "a GPU", .stable = "none" };
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*begin)(void *), void *payload);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*begin)(void *), void *payload);
+/* Seen by sanitizers' libraries, which make threads, too. */
+__attribute__((visibility("default"))) int
+__wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*begin)(void *), void *payload);
 int __wrap_hcy_device_get_i64(int64_t *value, hcy_device *dev, const char *key);
 const hcy_device_info *__wrap_hcy_device_get_info(const hcy_device *dev);
 

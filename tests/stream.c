@@ -355,6 +355,7 @@ static void test_refused(void)
         { "a2 " START "61'x' 1c", HCY_ECORRUPT, "no CBOR" },
         { "a2 " START "6d'beam_center_x' 61'1'", HCY_EFORMAT, "\"beam_center_x\"" },
         { "a2 " START "69'series_id' 20", HCY_EFORMAT, "whole number" },
+        { "a2 " START "72'pixel_mask_enabled' f820", HCY_EFORMAT, "byte 31: neither" },
         { "a1 " IMAGE, HCY_ECORRUPT, "without data" },
         { "a2 " IMAGE "64'data' a0", HCY_ECORRUPT, "without data" },
         { "a2 " IMAGE "64'data' a1 61'a' d828 82 82 01 02 d840 43 010203", HCY_ECORRUPT, "3 bytes" },

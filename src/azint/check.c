@@ -40,7 +40,8 @@ static int resolve_shape(hcy_poni *p, size_t height, size_t width)
     }
     /* A generic detector has no pixels of its own, so its images cannot be told to be binned. */
     if (hcy__detector_binning(bin, p->height, p->width, height, width) || (!d->pixel1 && (bin[0] > 1 || bin[1] > 1)))
-        return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the geometry's detector (%s) %u x %u",
+        return hcy_fail(HCY_EINVAL, "the image has %zu x %zu pixels, the geometry's detector (%s) %u x %u: the "
+                                    "geometry is of another detector, or names a wrong one",
                         height, width, d->name, p->height, p->width);
     /* Pixels given are those of a binned detector already, or of the whole one; beside a shape that the geometry gives,
      * or of a detector that has none, they are those of that shape. */

@@ -27,8 +27,14 @@ static const struct material {
 #define SENSOR(name, density, points) { name, density, (const struct point[]){ points { 0, 0 } } },
 #include "sensors.def"
 #undef SENSOR
-#undef P
 };
+/* Their names, with ", " before each. */
+#define SENSOR(name, density, points) ", " name
+static const char names[] =
+#include "sensors.def"
+    ;
+#undef SENSOR
+#undef P
 #define N_MATERIALS (sizeof materials / sizeof materials[0])
 
 static const struct material *find_material(const char *name)
@@ -66,8 +72,8 @@ int hcy__azint_parallax_init(struct azint_parallax *parallax, const hcy_poni *po
         return hcy_fail(HCY_EINVAL, "parallax needs the sensor: \"sensor\": {\"material\": \"Si\", \"thickness\": 450e-6} "
                                     "in Detector_config");
     if (!m)
-        return hcy_fail(HCY_EUNSUPPORTED, "parallax: the absorption of '%.31s' is not known, but those of Si, Ge, CdTe, "
-                                          "GaAs, Gd2O2S, BaFBr0.85I0.15, Se, CZT", poni->sensor_material);
+        return hcy_fail(HCY_EUNSUPPORTED, "parallax: the absorption of '%.31s' is not known, but those of%s",
+                        poni->sensor_material, names + 1);
     if (!(poni->wavelength > 0))
         return hcy_fail(HCY_EINVAL, "parallax needs the wavelength, which the geometry does not have");
     if (!((mu = attenuation(m, energy)) > 0))

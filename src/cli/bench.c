@@ -316,7 +316,7 @@ static int measure_stack(struct bench *b, const char *path)
     opts.dataset = b->values->dataset;
     int status = inputs_open(&b->frames.stack, NULL, path, &opts);
     if (status)
-        return cli_fail(status);
+        return inputs_fail(path, status);
     b->frames.info = hcy_stack_get_info(b->frames.stack);
     b->frames.source = hcy_pipeline_source_of(b->frames.info);
     /* The trace is written during the run, so it must not go over the stack or the geometry. */

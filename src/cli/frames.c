@@ -48,7 +48,7 @@ int frames_open(struct frames *f)
     int status = inputs_open(&f->stack, NULL, f->path, &opts);
     progress_clear(&f->progress);
     if (status)
-        return cli_fail(status);
+        return inputs_fail(f->path, status);
     f->info = hcy_stack_get_info(f->stack);
     /* The conversion changes the size of decoded frames, which the batch below depends on. */
     status = cli_raw_convert(f->stack, &f->raw);

@@ -22,6 +22,16 @@ static int add_files(struct inputs *in, char **found, size_t n)
     return CLI_OK;
 }
 
+int inputs_fail(const char *word, int status)
+{
+    const char *part = word + hcy_file_length(word);
+    /* Arrays are named with what is meant in their file, and the frames of a stack are not. */
+    if (status == HCY_ENOENT && *part)
+        return cli_error("%s: there is no such file; a stack's dataset is named apart: %.*s --dataset %s", word,
+                         (int)(part - word), word, part + 1);
+    return cli_fail(status);
+}
+
 int inputs_find(struct inputs *in, const char *const *words, size_t n_words)
 {
     *in = (struct inputs){ 0 };
@@ -30,7 +40,7 @@ int inputs_find(struct inputs *in, const char *const *words, size_t n_words)
         size_t n;
         int status = hcy_files_find(&found, &n, words[i]);
         if (status)
-            return cli_fail(status);
+            return inputs_fail(words[i], status);
         status = add_files(in, found, n);
         if (status)
             return status;

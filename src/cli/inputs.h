@@ -18,6 +18,8 @@ int inputs_find(struct inputs *inputs, const char *const *words, size_t n_words)
 void inputs_free(struct inputs *inputs);
 /* The files of one word as one stack; *n_files (NULL is fine): how many these are.  HCY_E*, as cli_fail() tells it. */
 int inputs_open(hcy_stack **stack, size_t *n_files, const char *word, const hcy_stack_options *opts);
+/* As cli_fail(), of a word whose files were not found or opened. */
+int inputs_fail(const char *word, int status);
 
 /* Is there a %s in this output, so that each file has one of its own? */
 int inputs_each(const char *output);

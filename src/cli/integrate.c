@@ -70,7 +70,7 @@ int integrate_open(struct job *job)
     else
         status = follow_open(&job->stack, job->path, &opts, v->follow ? v->follow_timeout.value : 0);
     if (status)
-        return cli_fail(status);
+        return inputs_fail(job->path, status);
     job->info = hcy_stack_get_info(job->stack);
     progress_clear(&job->progress);
     if (v->uncached && !job->info->uncached && !job->worker)

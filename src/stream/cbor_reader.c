@@ -84,9 +84,10 @@ int cbor_bool(int *value, struct cbor *c)
 {
     int info;
     uint64_t simple;
+    struct cbor before = *c;
     int status = expect_head(&info, &simple, c, CBOR_SIMPLE, "neither true nor false");
     if (!status && info != SIMPLE_FALSE && info != SIMPLE_TRUE)
-        return fail_here(c, HCY_EFORMAT, "neither true nor false");
+        return fail_here(&before, HCY_EFORMAT, "neither true nor false");
     *value = !status && info == SIMPLE_TRUE;
     return status;
 }
