@@ -180,6 +180,8 @@ check 'info: ... and what shows them' tells 'then *halcyon plot complex.npy' com
 check "info: BART's files" tells 'an array of complex float numbers, 16 x 16' scan_image.cfl
 rm scan_maps.hdr
 check "info: ... and what is wrong with them" refused 1 'scan_maps.hdr: there is no such file' "$halcyon" info scan_maps.cfl
+check 'info: ... and no command of a terminal in the message' refused 1 'a?\[2Jb.h5: there is no such file' \
+    "$halcyon" info "`printf 'a\033[2Jb.h5'`"
 head -c 140 complex.npy >short.npy
 check 'info: ... and with complex numbers' refused 1 'short.npy is truncated' "$halcyon" info short.npy
 printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 2, 2), }" >cut.npy

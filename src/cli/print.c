@@ -4,6 +4,7 @@
 #include <halcyon/stack.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,14 +12,33 @@
 const char *cli_name = "";
 bool cli_has_hung, cli_notes_off;
 
+/* Lines of words; what a file says in them is no command of a terminal. */
+static void print_lines(const char *text)
+{
+    while (*text)
+        if (*text == '\n' || *text == '\t')
+            fputc(*text++, stderr);
+        else
+            text = cli_print_character(stderr, text);
+}
+
 static void message(const char *fmt, va_list args)
 {
+    char some[1024], *all = NULL;
+    va_list again;
+    va_copy(again, args);
+    const int length = vsnprintf(some, sizeof some, fmt, args);
+    /* A compiler's log may be longer; without memory for it its begin is better than nothing. */
+    if (length >= (int)sizeof some && (all = malloc((size_t)length + 1)))
+        vsnprintf(all, (size_t)length + 1, fmt, again);
+    va_end(again);
     /* Threads report failed frames at the same time: a message stays in one piece. */
     flockfile(stderr);
     fprintf(stderr, "halcyon%s%s: ", *cli_name ? " " : "", cli_name);
-    vfprintf(stderr, fmt, args);
+    print_lines(all ? all : some);
     fputc('\n', stderr);
     funlockfile(stderr);
+    free(all);
 }
 
 int cli_error(const char *fmt, ...)

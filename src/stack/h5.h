@@ -26,7 +26,7 @@ int hcy__h5_judge(int status, const char *path);
 /* What a dataset is, as far as images go. */
 typedef struct hcy__h5_shape {
     int rank;                /* of the dataset */
-    hsize_t dims[3];         /* frames, height, width: 1 frame for rank 2; zeros where it is no image */
+    hsize_t dims[3];         /* frames, height, width: 1 frame for rank 2; height and width 0: no image */
     hsize_t channels;        /* the second of four dimensions, else 1 */
     const hcy__pixel *pixel; /* NULL: no number, or of a size that no pixel has */
     int overgrown;           /* a dimension is larger than the dataset may ever become: the file is damaged */
