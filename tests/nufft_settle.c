@@ -19,7 +19,7 @@ enum { POINTS = 3001, BUCKETS = (POINTS + BUCKET - 1) / BUCKET, MOST_KEYS = 2800
 static struct gpu_nufft job = { .n_points = POINTS, .bins = { 1, 1 } };
 static struct gpu_nufft_head head;
 static struct gpu_nufft_bucket buckets[BUCKETS];
-static struct record records[POINTS];
+static struct record records[POINTS + 1]; /* something stands behind them, as on a device */
 static POINT x[3][POINTS];
 static u32 counts[MOST_KEYS], codes[MOST_KEYS], cursors[2 * BUCKETS];
 static hcy_nufft_report report;

@@ -215,7 +215,8 @@ DEVICE u32 key_of_record(const struct gpu_nufft *job, const struct record *r)
     return key_at(job, place);
 }
 
-/* Starts to copy records to near memory, from the 16 bytes on in which they begin; returns where the first one is. */
+/* Starts to copy records to near memory, from the 16 bytes on in which they begin; returns where the first one is.  The
+ * last copy may take 8 bytes from behind them, where other records or counts stand. */
 DEVICE NEAR struct record *bring_near(NEAR u8 *room, const struct record *records, u32 n)
 {
 #ifdef COPY_16
