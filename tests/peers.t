@@ -57,7 +57,7 @@ check 'every calibrant of pyFAI has the same rings' same_calibrants
 if "$python" -c 'import pyFAI; raise SystemExit(not pyFAI.version.startswith("2026.9"))'; then
     printed()
     {
-        # What stands in memory that nothing was written to is right in a run of four.
+        # What stands in memory that nothing was written to is right now and then.
         for run in 1 2 3 4 5 6 7 8 9 10; do
             "$python" "$top_srcdir/tests/reference/pyfai_errors.py" >printed 2>&1 || { cat printed; return 1; }
             grep -q 'not seen' printed || break

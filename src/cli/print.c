@@ -24,7 +24,7 @@ static void print_lines(const char *text)
 
 static void message(const char *fmt, va_list args)
 {
-    char some[1024], *all = NULL;
+    char some[1024] = "", *all = NULL;
     va_list again;
     va_copy(again, args);
     const int length = vsnprintf(some, sizeof some, fmt, args);

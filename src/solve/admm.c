@@ -114,12 +114,12 @@ static int begin_where_it_leads(hcy_solver *s)
     hcy_array *rr = s->n[HCY__CG_SQUARE], *next = s->n[HCY__CG_NEXT_SQUARE], *least = s->n[HCY__CG_FLOOR],
               *beta = s->n[HCY__CG_BETA], *length = s->n[HCY__CG_LENGTH], *largest = s->n[HCY__CG_LARGEST],
               *data = s->n[DATA];
-    const char *text = s->opts.is_gram ? "least = maximum(least, near * data); next = rr; beta = 0; length = 0;"
-                                         "rr = where(rr > least, rr, 0)"
-                                       : "least = maximum(least, near * largest * data); next = rr; beta = 0; length = 0;"
-                                         "rr = where(rr > least, rr, 0)";
-    return SOLVER_EVAL(s, text, OPERAND(rr), OPERAND(next), OPERAND(least), OPERAND(beta), OPERAND(length),
-                       OPERAND(largest), OPERAND(data), hcy_op_real("near", hcy__rounding_square(s)));
+    return SOLVER_EVAL(s,
+                       "least = maximum(least, near * where(gram > 0, 1, largest) * data);"
+                       "next = rr; beta = 0; length = 0; rr = where(rr > least, rr, 0)",
+                       OPERAND(rr), OPERAND(next), OPERAND(least), OPERAND(beta), OPERAND(length), OPERAND(largest),
+                       OPERAND(data), hcy_op_real("near", hcy__rounding_square(s)),
+                       hcy_op_real("gram", s->opts.is_gram));
 }
 
 /* So does a direction whose product is within the rounding of the largest that one has shown (cg.c: drop_rounding). */
@@ -133,7 +133,7 @@ static int stay_at_rounding(hcy_solver *s)
                        "pz = where(rr > 0, pz, 1);"
                        "largest = where(rr > 0 && length > 0, maximum(largest, pz / length), largest)",
                        OPERAND(length), OPERAND(next), OPERAND(beta), OPERAND(rr), OPERAND(largest), OPERAND(pz),
-                       hcy_op_real("tiny", hcy__is_single(&s->op->desc.domain) ? 0x1p-24 : 0x1p-53));
+                       hcy_op_real("tiny", hcy__rounding(s)));
 }
 
 static int step_admm(hcy_solver *s)

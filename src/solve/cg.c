@@ -75,7 +75,7 @@ static int drop_rounding(hcy_solver *s)
                        "largest = where(length > 0, maximum(largest, pz / length), largest);"
                        "pz = where(pz > tiny * largest * length, pz, 0)",
                        OPERAND(length), OPERAND(next), OPERAND(beta), OPERAND(largest), OPERAND(pz),
-                       hcy_op_real("tiny", hcy__is_single(&s->op->desc.domain) ? 0x1p-24 : 0x1p-53));
+                       hcy_op_real("tiny", hcy__rounding(s)));
 }
 
 int hcy__cg_step(hcy_solver *s, int (*multiply)(hcy_solver *s, hcy_array *z, hcy_array *p), int (*check)(hcy_solver *s))

@@ -90,6 +90,8 @@ int hcy__solver_note_over(hcy_solver *solver, hcy_array *square, hcy_array *scal
 double hcy__nothing_gained(const hcy_solver *solver);
 /* The same whatever the tolerance. */
 double hcy__rounding_square(const hcy_solver *solver);
+/* Half of the last bit of 1. */
+double hcy__rounding(const hcy_solver *solver);
 /* r = b - A x. */
 int hcy__solver_misfit(hcy_solver *solver, hcy_array *r, hcy_array *b);
 /* g = A^H (A y - b), or what that is with is_gram; r of the range is written. */

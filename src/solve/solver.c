@@ -119,6 +119,11 @@ int hcy__solver_note_over(hcy_solver *s, hcy_array *square, hcy_array *scale)
     return note_norm(s, "norm = sqrt(square) / scale", square, scale);
 }
 
+double hcy__rounding(const hcy_solver *s)
+{
+    return hcy__is_single(&s->op->desc.domain) ? 0x1p-24 : 0x1p-53;
+}
+
 double hcy__rounding_square(const hcy_solver *s)
 {
     return hcy__is_single(&s->op->desc.domain) ? 0x1p-44 : 0x1p-102;
