@@ -82,8 +82,8 @@ int integrate_close_output(struct job *job);
 /* A device that hangs: main() hears of it (cli_has_hung). */
 void integrate_heed_hang(const hcy_pipeline_stats *stats);
 /* Devices that were given up: told also to those who want no summary, for the run goes on without them.  `kind`: what
- * stands before their names.  Heeds one that hangs. */
-void integrate_tell_lost(const hcy_pipeline_stats *stats, const char *kind);
+ * stands before their names.  `told`: of each device whether that was said already, or NULL.  Heeds one that hangs. */
+void integrate_tell_lost(const hcy_pipeline_stats *stats, const char *kind, bool *told);
 /* What is said at the end; `status`, or CLI_FAILED. */
 int integrate_report(const struct job *job, int status);
 

@@ -80,17 +80,21 @@ void integrate_heed_hang(const hcy_pipeline_stats *stats)
         cli_has_hung = cli_has_hung || stats->devices[i].error.status == HCY_ETIMEOUT;
 }
 
-void integrate_tell_lost(const hcy_pipeline_stats *stats, const char *kind)
+void integrate_tell_lost(const hcy_pipeline_stats *stats, const char *kind, bool *told)
 {
     integrate_heed_hang(stats);
     size_t lost = 0;
     for (size_t i = 0; stats && i < stats->n_devices; i++)
         /* Frames of a lost device went elsewhere only if one device was left. */
         lost += stats->devices[i].error.status != 0;
-    for (size_t i = 0; stats && i < stats->n_devices; i++)
-        if (stats->devices[i].error.status)
-            cli_note("%s%s was given up%s: %s", kind, stats->devices[i].name,
-                     lost < stats->n_devices ? ", its frames went to the others" : "", stats->devices[i].error.text);
+    for (size_t i = 0; stats && i < stats->n_devices; i++) {
+        if (!stats->devices[i].error.status || (told && told[i]))
+            continue;
+        cli_note("%s%s was given up%s: %s", kind, stats->devices[i].name,
+                 lost < stats->n_devices ? ", its frames went to the others" : "", stats->devices[i].error.text);
+        if (told)
+            told[i] = true;
+    }
 }
 
 int integrate_report(const struct job *job, int status)
@@ -98,7 +102,7 @@ int integrate_report(const struct job *job, int status)
     const hcy_pipeline_stats *stats = processes_stats(job->processes);
     if (!stats && job->pipeline)
         stats = hcy_pipeline_get_stats(job->pipeline);
-    integrate_tell_lost(stats, job->processes ? "" : "device ");
+    integrate_tell_lost(stats, job->processes ? "" : "device ", NULL);
     /* A part without frames never had a pipeline; nor a plan that knows pixels. */
     static const hcy_pipeline_stats none;
     if (!stats && (status || !job->values->json))

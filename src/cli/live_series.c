@@ -416,7 +416,7 @@ static void print_series(struct live_series *s, const struct tally_counts *c, en
     char text[512];
     const struct integrate_values *v = s->live->values;
     const hcy_pipeline_stats *stats = s->pipeline ? hcy_pipeline_get_stats(s->pipeline) : NULL;
-    integrate_tell_lost(stats, "device ");
+    integrate_tell_lost(stats, "device ", NULL);
     describe_frames(text, sizeof text, s, c);
     if (v->quiet || v->json)
         return;

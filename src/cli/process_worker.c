@@ -99,6 +99,7 @@ struct worker {
     struct process_order order;
     struct process_shape shape;
     char *memory, *names;
+    bool *told; /* of each device: that it was given up is said */
 };
 
 static int put_row(void *payload, const hcy_pipeline_frame *frame)
@@ -167,12 +168,26 @@ static int map_rows(struct worker *w)
     return process_row_bytes(&w->shape) == w->setup.row_bytes ? CLI_OK : cli_error("a worker process has another plan");
 }
 
+/* Says once of each device that it was given up, before the answer: with the last one the parent goes on to its end,
+ * where a worker that is slow to end is killed. */
+static void tell_lost(struct worker *w)
+{
+    const hcy_pipeline_stats *stats = hcy_pipeline_get_stats(w->job.pipeline);
+    /* How many devices there are is known from the first run on.  Without memory they are told with each order. */
+    if (stats && !w->told)
+        w->told = calloc(stats->n_devices, sizeof *w->told);
+    integrate_tell_lost(stats, "device ", w->told);
+}
+
 static int do_orders(struct worker *w)
 {
     /* The first answer says that the plan is made and orders may come. */
     int status = 0, open = send_answer(w, 0);
     while (open && !status && process_receive(&w->order, sizeof w->order, PROCESS_SOCKET)) {
         status = hcy_pipeline_run(w->job.pipeline, w->job.stack, w->order.first, w->order.last, put_row, NULL, w);
+        /* With no device left the worker has failed, which the answer says. */
+        if (!status)
+            tell_lost(w);
         open = send_answer(w, status);
     }
     return status ? CLI_FAILED : CLI_OK;
@@ -242,12 +257,9 @@ int process_work(int argc, char **argv)
         cli_notes_off = false;
         if (!status)
             status = do_orders(w);
-        /* With none left the worker has failed, which its last answer says; main() has to know of it in any case. */
-        const hcy_pipeline_stats *stats = w->job.pipeline ? hcy_pipeline_get_stats(w->job.pipeline) : NULL;
-        if (status)
-            integrate_heed_hang(stats);
-        else
-            integrate_tell_lost(stats, "device ");
+        /* Whether devices are left or none: main() has to know of one that hangs. */
+        integrate_heed_hang(w->job.pipeline ? hcy_pipeline_get_stats(w->job.pipeline) : NULL);
+        free(w->told);
         hcy_azint_result_destroy(w->shape.like);
         if (w->memory)
             munmap(w->memory, (size_t)w->setup.memory);

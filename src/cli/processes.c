@@ -27,7 +27,7 @@
 
 enum { ORDERS = 2, MOST_BLOCK = 64, ABOVE = 16 };
 #define MOST_MEMORY ((uint64_t)256 << 20)
-#define GRACE 1.0 /* seconds in which a process may end by itself */
+#define GRACE 5.0 /* seconds in which a process may end by itself */
 
 extern char **environ;
 
