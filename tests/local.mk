@@ -18,7 +18,7 @@ test_public = \
     tests/pipeline_sparse tests/push_batches tests/uncached tests/simulate tests/calibrate tests/array_formats tests/array_places tests/simulate_mri \
     tests/nufft tests/nufft_kernels tests/nufft_plan tests/nufft_many tests/nufft_cli tests/nufft_finufft tests/nufft_wisdom \
     tests/nufft_direct tests/nufft_widths tests/nufft_use tests/nufft_order tests/nufft_pencil tests/nufft_settle tests/sort_digits \
-    tests/sort_digits_plain tests/parse_lanes tests/stream tests/eval tests/eval_layouts tests/eval_seen tests/eval_together tests/eval_stages tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
+    tests/sort_digits_packed tests/sort_digits_plain tests/parse_lanes tests/stream tests/eval tests/eval_layouts tests/eval_seen tests/eval_together tests/eval_stages tests/dots tests/eval_programs tests/array tests/many_bins tests/axes tests/scans tests/joins \
     tests/pick tests/dlpack tests/maths tests/operators tests/solvers tests/solvers_rest tests/nufft_same tests/density \
     tests/regularize tests/misfit tests/sense tests/in_field tests/several_devices tests/coil_maps tests/stencils tests/matrices tests/cts_share \
     tests/csr tests/trajectory
@@ -156,7 +156,11 @@ tests_azint_lanes_unit_LDADD = $(inside)
 tests_azint_lanes_unit_CPPFLAGS = $(azint_lanes_flags) -DPIXEL_BYTES=2 -DPIXEL_SIGNED=1 -DVARIANCE=1 -DUNIT=1 -DFIRST_VALID=-32767 \
     -DFIRST_INVALID=32765
 tests_parse_lanes_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu
-tests_sort_digits_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DGROUP_SIZE=64 -DTILE=1024 -DREAL=double -DFLOATS=0
+tests_sort_digits_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DGROUP_SIZE=64 -DTILE=1024 -DREAL=double -DFLOATS=0 \
+    -DPLACES=1
+tests_sort_digits_packed_SOURCES = tests/sort_digits.c
+tests_sort_digits_packed_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DGROUP_SIZE=64 -DTILE=1024 -DREAL=double -DFLOATS=0 \
+    -DPLACES=0
 tests_sort_digits_plain_SOURCES = tests/sort_digits.c
 tests_sort_digits_plain_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DGROUP_SIZE=64 -DTILE=1024 -DREAL=double -DFLOATS=1
 tests_nufft_settle_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/backends/gpu -DPLACES=53 -DWORDS=3 -DREAL=double -DPRECISION=2 -DDIM=3 \

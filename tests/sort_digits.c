@@ -1,7 +1,10 @@
 /* sort_digits - sorting rows on a GPU by digits (backends/gpu/eval/digits.cl), where there is none: the text, with
- * lanes that are threads (lanes.h), against a stable sort of the host's.  Built twice: integers of 8 bytes with their
- * places, by lanes in step; and floats (FLOATS 1) without, as devices without such lanes do it. */
+ * lanes that are threads (lanes.h), against a stable sort of the host's.  Built three times: integers of 8 bytes with
+ * their places, by lanes in step, whose tiles tell one another what they have; smaller ones that share a word with
+ * their places (PLACES 0); and floats (FLOATS 1) without places, as devices without such lanes do it. */
 #include "tap.h"
+
+#include <unistd.h>
 
 #ifdef __GNUC__
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
@@ -15,7 +18,6 @@
 #define PLACES 0
 #else
 #define WORD u64
-#define PLACES 1
 #endif
 #include "eval/digits.cl"
 
@@ -24,9 +26,12 @@ enum { ROWS = 2, LENGTH = 2 * TILE + 7, ALL = ROWS * LENGTH, TILES = 3 };
 
 static WORD words[2][ALL], given[ALL];
 static i64 places[2][ALL], length;
-static u32 counts[ROWS * DIGITS * TILES], totals[ROWS * DIGITS], shift;
+static u32 shift;
 static struct gpu_order order;
 static unsigned from;
+
+#if FLOATS
+static u32 counts[ROWS * DIGITS * TILES], totals[ROWS * DIGITS];
 
 static void digits_of_all(void)
 {
@@ -40,6 +45,36 @@ static void deal_all(void)
 {
     gpu_eval_deal(order, shift, words[1 - from], places[1 - from], words[from], places[from], counts, totals);
 }
+#else
+enum { MOST_PASSES = sizeof(WORD) };
+
+/* As they lie in scratch memory. */
+static struct {
+    u32 totals[MOST_PASSES * ROWS * DIGITS], told[ROWS * TILES * DIGITS], tickets[MOST_PASSES];
+} scratch;
+/* Bytes of keys are words' last ones where these have places, too. */
+static u32 passes, first_shift;
+
+static void clear_all(void)
+{
+    gpu_eval_clear(sizeof scratch / sizeof(u32), scratch.totals);
+}
+static void totals_of_all(void)
+{
+    gpu_eval_totals(order, first_shift, passes, 2, !PLACES, words[0], (const i64 *)given, scratch.totals);
+}
+static void bases_of_all(void)
+{
+    gpu_eval_bases(ROWS * passes, scratch.totals);
+}
+static void sweep_all(void)
+{
+    const u32 pass = (shift - first_shift) / 8;
+    const u64 place_bits = !PLACES && pass + 1 == passes ? ((u64)1 << first_shift) - 1 : 0;
+    gpu_eval_sweep(order, shift, pass, passes, place_bits, words[1 - from], places[1 - from], words[from], places[from],
+                   scratch.totals, scratch.told, scratch.tickets);
+}
+#endif
 
 static int by_word(WORD x, WORD y)
 {
@@ -59,7 +94,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Elements by their keys, equal ones by where they were, in what the last pass wrote. */
-static int count_wrong(bool with_places)
+static int count_wrong(bool with_words, bool with_places)
 {
     const WORD *by_now = words[1 - from];
     static i64 sorted[LENGTH];
@@ -69,7 +104,7 @@ static int count_wrong(bool with_places)
             sorted[i] = row + i;
         qsort(sorted, (size_t)length, sizeof *sorted, by_key);
         for (i64 i = 0; i < length; i++)
-            wrong += by_now[row + i] != given[sorted[i]] ||
+            wrong += (with_words && by_now[row + i] != given[sorted[i]]) ||
                      (with_places && places[1 - from][row + i] != sorted[i] - row);
     }
     return wrong;
@@ -91,15 +126,15 @@ static void begin(i64 of)
     from = 1;
 }
 
-/* By the bytes that are set in `mask`: each group has several tiles. */
-static void sort_long(WORD mask)
+static const u32 groups[2] = { 2, 1 };
+
+#if FLOATS
+/* By all bytes: each group has several tiles. */
+static void sort_long(void)
 {
-    static const u32 groups[2] = { 2, 1 };
     int failed = 0;
     memcpy(words[0], given, sizeof given);
     for (shift = 0; shift < 8 * sizeof(WORD); shift += 8) {
-        if (!(mask >> shift & 255))
-            continue;
         from = 1 - from;
         failed |= lanes_run(digits_of_all, groups);
         failed |= lanes_run(starts_of_all, groups);
@@ -108,6 +143,27 @@ static void sort_long(WORD mask)
     if (failed)
         bail_out("no threads");
 }
+#else
+/* By so many bytes. */
+static void sort_long(u32 bytes)
+{
+    int failed = 0;
+    memset(&scratch, 0xa5, sizeof scratch);
+    if (PLACES)
+        memcpy(words[0], given, sizeof given);
+    passes = bytes;
+    first_shift = PLACES ? 0 : 64 - 8 * bytes;
+    failed |= lanes_run(clear_all, groups);
+    failed |= lanes_run(totals_of_all, groups);
+    failed |= lanes_run(bases_of_all, groups);
+    for (shift = first_shift; shift < first_shift + 8 * bytes; shift += 8) {
+        from = 1 - from;
+        failed |= lanes_run(sweep_all, groups);
+    }
+    if (failed)
+        bail_out("no threads");
+}
+#endif
 
 static void rows_of_all(void)
 {
@@ -133,28 +189,57 @@ static void test_floats(i64 of)
     for (i64 i = 0; i < ALL; i++)
         given[i] = random64() >> 20 & 1 ? (WORD)(random64() >> 24) : special[random64() >> 30 & 7];
     if (of > TILE)
-        sort_long(0xffffffff);
+        sort_long();
     else
         sort_short();
-    is_int(count_wrong(false), 0, "floats: elements of %d rows of %d that are not where they belong", ROWS, (int)of);
+    is_int(count_wrong(true, false), 0, "floats: elements of %d rows of %d that are not where they belong", ROWS, (int)of);
 }
 #else
-/* Numbers of the bytes that are set in `mask`: no other one is sorted by. */
-static void test_sort(const char *what, i64 of, i64 mask, i64 most, bool has_sign)
+/* Numbers of so many bytes: the others are 0, and not sorted by. */
+static void test_sort(const char *what, i64 of, u32 bytes, i64 most, bool has_sign)
 {
     begin(of);
     order.sign = has_sign ? (u64)1 << 63 : 0;
     for (i64 i = 0; i < ALL; i++) {
         const u64 drawn = random64();
         const i64 size = (i64)drawn % most;
-        given[i] = (WORD)((has_sign && drawn >> 40 & 1 ? -size - 1 : size) & mask);
+        given[i] = (WORD)(has_sign && drawn >> 40 & 1 ? -size - 1 : size);
     }
     if (of > TILE)
-        sort_long((WORD)mask);
+        sort_long(bytes);
     else
         sort_short();
-    is_int(count_wrong(of > TILE), 0, "%s: elements of %d rows of %d that are not where they belong", what, ROWS,
-           (int)of);
+    is_int(count_wrong(PLACES || of <= TILE, of > TILE), 0,
+           "%s: elements of %d rows of %d that are not where they belong", what, ROWS, (int)of);
+}
+
+/* Groups run one after another here, and find all told: so here is a tile that waits, in an even pass and in an odd
+ * one, for which what stands there is of the pass before. */
+enum { BEFORE = 7, LATE = 2, DIGIT = 5 };
+static u32 told_of[(BEFORE + 1) * DIGITS];
+
+static void *tell_late(void *own)
+{
+    usleep(20000);
+    tell(&told_of[LATE * DIGITS + DIGIT], TOLD(*(u32 *)own, 100));
+    return NULL;
+}
+
+static void test_waiting(void)
+{
+    for (u32 odd = 0; odd < 2; odd++) {
+        struct sweep s = { told_of, NULL, BEFORE, odd ? 3 : 1, odd ? 0 : 2 };
+        const u32 nothing = odd ? 2 : 0;
+        pthread_t late;
+        for (u32 t = 0; t <= BEFORE; t++)
+            told_of[t * DIGITS + DIGIT] = TOLD(t == 0 ? s.all : t == LATE || t == BEFORE ? nothing : s.own, 10 + t);
+        if (pthread_create(&late, NULL, tell_late, &s.own))
+            bail_out("no threads");
+        const u32 before = look_back(&s, DIGIT, 1000);
+        pthread_join(late, NULL);
+        is_int(before, 10 + 11 + 100 + 13 + 14 + 15 + 16, "what tiles before it tell, also one that is late");
+        ok(told_of[BEFORE * DIGITS + DIGIT] == TOLD(s.all, before + 1000), "... is told with its own");
+    }
 }
 #endif
 
@@ -165,13 +250,18 @@ int main(void)
     test_floats(TILE);
     test_floats(77);
     test_floats(1);
+#elif !PLACES
+    test_sort("numbers of 3 bytes", LENGTH, 3, 1 << 23, true);
+    test_sort("of 4 bytes without a sign", LENGTH, 4, (i64)1 << 32, false);
+    test_sort("of a byte", LENGTH, 1, 256, false);
 #else
-    test_sort("numbers of 8 bytes, three of which differ", LENGTH, (i64)0xff000000ff0000ff, INT64_MAX, true);
-    test_sort("of 2 bytes without a sign", LENGTH, 0xffff, 1 << 16, false);
-    test_sort("few different ones", LENGTH, 255, 3, false);
-    test_sort("all alike", LENGTH, 255, 1, false);
-    test_sort("a tile", TILE, -1, INT64_MAX, true);
-    test_sort("less than one", 77, 0xff, 100, false);
+    test_sort("numbers of 8 bytes", LENGTH, 8, INT64_MAX, true);
+    test_sort("of 2 bytes without a sign", LENGTH, 2, 1 << 16, false);
+    test_sort("few different ones", LENGTH, 1, 3, false);
+    test_sort("all alike", LENGTH, 1, 1, false);
+    test_sort("a tile", TILE, 8, INT64_MAX, true);
+    test_sort("less than one", 77, 1, 100, false);
+    test_waiting();
 #endif
     return done_testing();
 }

@@ -318,6 +318,18 @@ DEVICE u32 settled(u32 x)
     return x;
 }
 
+/* What groups tell one another while they run: a word is there as a whole, whichever is read first. */
+DEVICE void tell(u32 *p, u32 x)
+{
+    asm volatile("st.volatile.u32 [%0], %1;" ::"l"((u64)p), "r"(x) : "memory");
+}
+DEVICE u32 heard(const u32 *p)
+{
+    u32 x;
+    asm volatile("ld.volatile.u32 %0, [%1];" : "=r"(x) : "l"((u64)p) : "memory");
+    return x;
+}
+
 DEVICE u64 settled64(u64 x)
 {
     asm volatile("" : "+l"(x));

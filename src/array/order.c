@@ -50,7 +50,7 @@ static int order_keys(hcy_queue *queue, hcy_array *keys, const hcy_array *src)
     return status;
 }
 
-/* Rows of keys by size; `places` gets where they were. */
+/* `places` gets where keys of rows were, by their size. */
 static int sort_keys(hcy_queue *queue, hcy_array *places, hcy_array *keys, int64_t length, int dtype)
 {
     hcy_eval_job job = { .n = (uint64_t)keys->count, .span = (uint64_t)length };
@@ -87,16 +87,20 @@ static int turn_axis(hcy_array **rows, int back[HCY_ARRAY_MAX_RANK], const hcy_a
     return hcy_array_transpose(rows, array, axes);
 }
 
-/* Where in its row each element of the sorted array is, as a view of src's shape. */
-static int find_places(hcy_array **view, hcy_queue *queue, const hcy_array *src, int axis)
+/* Where in its row each element of the sorted array is, as a view of src's shape: of `wanted`, if that is not NULL and
+ * lies as they are made. */
+static int find_places(hcy_array **view, hcy_queue *queue, const hcy_array *src, int axis, const hcy_array *wanted)
 {
+    const bool fits = wanted && axis == wanted->rank - 1 && !wanted->offset && hcy__is_contiguous(wanted);
     hcy_array *rows = NULL, *keys = NULL, *places = NULL;
     int back[HCY_ARRAY_MAX_RANK];
     int status = turn_axis(&rows, back, src, axis);
     if (!status)
         status = hcy__new_numbers(&keys, queue, rows->rank, rows->shape);
     if (!status)
-        status = hcy__new_numbers(&places, queue, rows->rank, rows->shape);
+        status = fits ? hcy__array_view(&places, wanted)
+                      : hcy__new_numbers(&places, queue, rows->rank, rows->shape);
+    /* Keys are there before the first place is written, also where these stand in the place of what is sorted. */
     if (!status)
         status = order_keys(queue, keys, rows);
     if (!status)
@@ -185,8 +189,8 @@ int hcy_array_argsort(hcy_queue *queue, hcy_array *dst, const hcy_array *src, in
     int status = check_order(&axis, "hcy_array_argsort", queue, dst, src, HCY_INT64, axis);
     if (status || !dst->count)
         return status;
-    status = find_places(&places, queue, src, axis);
-    if (!status)
+    status = find_places(&places, queue, src, axis, dst);
+    if (!status && places->buffer != dst->buffer)
         status = hcy_array_copy(queue, dst, places);
     hcy_array_release(places);
     return status;
@@ -197,7 +201,7 @@ static int take_sorted(hcy_queue *queue, hcy_array *dst, const hcy_array *src, i
 {
     struct hcy__picking p = { .picked = NULL };
     hcy_array *to = NULL;
-    int status = find_places(&p.numbers, queue, src, axis);
+    int status = find_places(&p.numbers, queue, src, axis, NULL);
     if (!status)
         status = hcy__array_view(&p.array, src);
     if (!status) {

@@ -13,6 +13,7 @@ typedef uint64_t u64;
 #include "eval_merge.h"
 
 enum { DIGITS = 256 };
+enum { MOST_LENGTH = (1 << 30) - 1 }; /* what tiles tell has two bits beside the number */
 
 /* Words, and their places if they go by themselves: what passes and merges go from, and to. */
 struct lane {
@@ -24,7 +25,7 @@ struct digits {
     struct gpu_order order;
     uint32_t group, tile, shift;
     unsigned passes, bytes; /* bytes: of a word */
-    bool floats, places;
+    bool floats, places, packed; /* packed: keys and places in one word */
 };
 
 static struct digits digits_of(const struct gpu_call *call, const hcy_eval_job *job, unsigned passes, unsigned bytes)
@@ -39,10 +40,29 @@ static struct digits digits_of(const struct gpu_call *call, const hcy_eval_job *
     return d;
 }
 
-/* A tile has a count for each digit, and a row what they come to; n has been checked. */
-static size_t digits_bytes(const struct digits *d)
+/* Is a pass one launch?  Else it is several. */
+static bool sweeps(const struct gpu_call *call)
 {
-    return d->order.tiles > 1 ? (size_t)(d->order.rows * (d->order.tiles + 1)) * DIGITS * sizeof(uint32_t) : 0;
+    return call->kernel->ops->lanes;
+}
+
+/* Words of scratch: of each pass's digits by row, of each digit by tile, and a ticket of each pass.  Where a pass is
+ * several launches, passes have the same ones, and no tickets.  n has been checked. */
+struct scratch {
+    uint64_t totals, tiles, tickets;
+};
+
+static struct scratch scratch_of(const struct gpu_call *call, const struct digits *d)
+{
+    const bool all = sweeps(call);
+    return (struct scratch){ d->order.rows * DIGITS * (all ? d->passes : 1), d->order.rows * d->order.tiles * DIGITS,
+                             all ? d->passes : 0 };
+}
+
+static size_t digits_bytes(const struct gpu_call *call, const struct digits *d)
+{
+    const struct scratch s = scratch_of(call, d);
+    return d->order.tiles > 1 ? (size_t)(s.totals + s.tiles + s.tickets) * sizeof(uint32_t) : 0;
 }
 
 static int find_variant(struct gpu_variant **v, const struct gpu_call *call, const struct digits *d)
@@ -58,27 +78,74 @@ static struct gpu_grid over_tiles(const struct gpu_call *call, const struct digi
     return gpu_groups_over(call, d->order.rows * d->order.tiles * d->group, d->group, 1);
 }
 
-/* Rows of several tiles, pass after pass from `first` to lanes by turns, so that the last one goes to lanes[0]. */
-static int launch_passes(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d,
-                         struct lane first, const struct lane lanes[2], const hcy_value *scratch)
+/* A pass of launches that count, sum up and deal (digits_plain.cl). */
+static int launch_pass(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d, unsigned pass,
+                       struct lane to, struct lane from, const hcy_value *scratch)
 {
     const struct gpu_order *o = &d->order;
     const uint64_t all = o->rows * DIGITS;
+    const uint32_t shift = d->shift + 8 * pass;
     const struct gpu_grid tiles = over_tiles(call, d), digits = gpu_groups_over(call, all * d->group, d->group, 1);
     const struct gpu_arg counts = gpu_at(scratch, (size_t)all * sizeof(uint32_t)), totals = gpu_at(scratch, 0);
+    int status =
+        GPU_STEP(call, v, "gpu_eval_digits", &tiles, GPU_BYTES(*o), GPU_BYTES(shift), from.words, counts);
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_eval_starts", &digits, GPU_BYTES(all), GPU_BYTES(o->tiles), counts, totals);
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_eval_deal", &tiles, GPU_BYTES(*o), GPU_BYTES(shift), to.words, to.places,
+                          from.words, from.places, counts, totals);
+    return status;
+}
+
+/* What sweeps begin with: all passes' digits are counted in one go, in which keys become words. */
+static int launch_totals(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d,
+                         struct gpu_arg words, struct gpu_arg keys, const hcy_value *scratch)
+{
+    const struct gpu_order *o = &d->order;
+    const struct scratch s = scratch_of(call, d);
+    const uint64_t all = s.totals + s.tiles + s.tickets, scans = o->rows * d->passes;
+    /* Few groups that count much each, because what they have counted is added to what others have. */
+    const uint64_t busy = (uint64_t)call->kernel->ops->units * 4, wanted = o->rows < busy ? busy / o->rows : 1,
+                   parts = wanted < o->tiles ? wanted : o->tiles;
+    const uint32_t passes = d->passes, pack = d->packed;
+    const struct gpu_grid clear = gpu_groups_over(call, all, d->group, 1),
+                          count = gpu_groups_over(call, o->rows * parts * d->group, d->group, 1),
+                          scan = gpu_groups_over(call, scans * d->group, d->group, 1);
+    const struct gpu_arg totals = gpu_at(scratch, 0);
+    int status = GPU_STEP(call, v, "gpu_eval_clear", &clear, GPU_BYTES(all), totals);
+    if (!status)
+        status = GPU_STEP(call, v, "gpu_eval_totals", &count, GPU_BYTES(*o), GPU_BYTES(d->shift), GPU_BYTES(passes),
+                          GPU_BYTES(parts), GPU_BYTES(pack), words, keys, totals);
+    return status ? status : GPU_STEP(call, v, "gpu_eval_bases", &scan, GPU_BYTES(scans), totals);
+}
+
+/* A pass of one launch (digits_lanes.cl). */
+static int launch_sweep(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d, unsigned pass,
+                        struct lane to, struct lane from, const hcy_value *scratch)
+{
+    const struct scratch s = scratch_of(call, d);
+    const struct gpu_grid tiles = over_tiles(call, d);
+    const uint32_t shift = d->shift + 8 * pass, number = pass, passes = d->passes;
+    const uint64_t place_bits = d->packed && pass + 1 == passes ? ((uint64_t)1 << d->shift) - 1 : 0;
+    const struct gpu_arg told = gpu_at(scratch, (size_t)s.totals * sizeof(uint32_t)),
+                         tickets = gpu_at(scratch, (size_t)(s.totals + s.tiles) * sizeof(uint32_t));
+    return GPU_STEP(call, v, "gpu_eval_sweep", &tiles, GPU_BYTES(d->order), GPU_BYTES(shift), GPU_BYTES(number),
+                    GPU_BYTES(passes), GPU_BYTES(place_bits), to.words, to.places, from.words, from.places,
+                    gpu_at(scratch, 0), told, tickets);
+}
+
+/* Rows of several tiles, pass after pass from `first` to lanes by turns, so that the last one goes to lanes[0].  Sweeps
+ * make packed words of `keys`, and in the end places. */
+static int launch_passes(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d,
+                         struct lane first, struct gpu_arg keys, const struct lane lanes[2], const hcy_value *scratch)
+{
     struct lane from = first;
-    int status = 0;
-    if (!scratch->block || scratch->bytes_left < digits_bytes(d))
+    if (!scratch->block || scratch->bytes_left < digits_bytes(call, d))
         return hcy_fail(HCY_EINVAL, "a sort: too little scratch memory");
+    int status = sweeps(call) ? launch_totals(call, v, d, first.words, keys, scratch) : 0;
     for (unsigned pass = 0; !status && pass < d->passes; pass++) {
         const struct lane to = lanes[(d->passes - 1 - pass) % 2];
-        const uint32_t shift = d->shift + 8 * pass;
-        status = GPU_STEP(call, v, "gpu_eval_digits", &tiles, GPU_BYTES(*o), GPU_BYTES(shift), from.words, counts);
-        if (!status)
-            status = GPU_STEP(call, v, "gpu_eval_starts", &digits, GPU_BYTES(all), GPU_BYTES(o->tiles), counts, totals);
-        if (!status)
-            status = GPU_STEP(call, v, "gpu_eval_deal", &tiles, GPU_BYTES(*o), GPU_BYTES(shift), to.words, to.places,
-                              from.words, from.places, counts, totals);
+        status = (sweeps(call) ? launch_sweep : launch_pass)(call, v, d, pass, to, from, scratch);
         from = to;
     }
     return status;
@@ -92,7 +159,7 @@ static int launch_words(const struct gpu_call *call, struct gpu_variant *v, cons
     const struct gpu_grid tiles = over_tiles(call, d);
     if (d->order.tiles == 1)
         return GPU_STEP(call, v, "gpu_eval_rows", &tiles, GPU_BYTES(d->order), GPU_BYTES(d->shift), sorted, from);
-    return launch_passes(call, v, d, (struct lane){ from, from },
+    return launch_passes(call, v, d, (struct lane){ from, from }, from,
                          (struct lane[]){ { sorted, sorted }, { spare, spare } }, scratch);
 }
 
@@ -122,7 +189,7 @@ int gpu_sort_values_scratch(size_t *size, const struct gpu_call *call)
     /* What is no job is refused when it is launched. */
     if (value_bytes(job) && job->span && job->n <= SIZE_MAX / 16) {
         const struct digits d = value_digits(call, job);
-        *size = digits_bytes(&d);
+        *size = digits_bytes(call, &d);
     }
     return 0;
 }
@@ -136,8 +203,8 @@ int gpu_sort_values(const struct gpu_call *call)
     int status = hcy__pick_check_sort_values(job, given, bytes);
     if (status || !job->n)
         return status;
-    if (job->span > INT32_MAX) /* counts are of 32 bits */
-        return hcy_fail(HCY_EUNSUPPORTED, "eval_sort_values: rows of more than %d values", INT32_MAX);
+    if (job->span > MOST_LENGTH)
+        return hcy_fail(HCY_EUNSUPPORTED, "eval_sort_values: rows of more than %d values", MOST_LENGTH);
     const struct digits d = value_digits(call, job);
     const struct gpu_arg values = gpu_at(&given[HCY_ARG_AT(eval_sort_values, values)], job->offset[0] * bytes),
                          sorted = gpu_at(&given[HCY_ARG_AT(eval_sort_values, sorted)], job->offset[1] * bytes),
@@ -154,7 +221,7 @@ enum key_way { BY_MERGES, BY_PLACES, PACKED };
 static enum key_way choose_way(const hcy_eval_job *job)
 {
     const uint64_t memory = job->values[HCY_PICK_MEMORY];
-    if (memory >= HCY_EVAL_MEMORIES || job->span > INT32_MAX)
+    if (memory >= HCY_EVAL_MEMORIES || job->span > MOST_LENGTH)
         return BY_MERGES;
     if (hcy__sort_rules[memory].bytes <= sizeof(uint32_t))
         return PACKED;
@@ -168,6 +235,7 @@ static struct digits key_digits(const struct gpu_call *call, const hcy_eval_job 
     const unsigned bytes = hcy__sort_rules[memory].bytes, passes = bytes ? bytes : 1; /* 0: a byte that is a bool */
     struct digits d = digits_of(call, job, passes, sizeof(uint64_t));
     d.places = choose_way(job) == BY_PLACES;
+    d.packed = choose_way(job) == PACKED;
     d.shift = 64 - 8 * passes;
     /* Keys of 8 bytes all have a sign: order.c has turned it. */
     if (memory != HCY_EVAL_M_BOOL && memory != HCY_EVAL_M_U8 && memory != HCY_EVAL_M_U16 && memory != HCY_EVAL_M_U32)
@@ -181,7 +249,7 @@ int gpu_sort_scratch(size_t *size, const struct gpu_call *call)
     *size = 0;
     if (job->span && job->n <= SIZE_MAX / 16 && choose_way(job) != BY_MERGES) {
         const struct digits d = key_digits(call, job);
-        *size = digits_bytes(&d);
+        *size = digits_bytes(call, &d);
     }
     return 0;
 }
@@ -223,19 +291,23 @@ static int launch_merges(const struct gpu_call *call, const hcy_eval_job *job)
  * to and fro. */
 static int launch_packed(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d)
 {
+    const hcy_value *scratch = &call->values[HCY_ARG_AT(eval_sort, scratch)];
     const struct gpu_grid tiles = over_tiles(call, d);
-    const bool ends_in_keys = d->order.tiles == 1 || d->passes % 2;
+    const bool one_tile = d->order.tiles == 1, ends_in_keys = one_tile || d->passes % 2;
     struct lane lanes[2];
     find_lanes(lanes, call);
-    const struct gpu_arg keys = lanes[0].words, spare = lanes[1].words, sorted = ends_in_keys ? keys : spare;
+    const struct gpu_arg keys = lanes[0].words, spare = lanes[1].words, places = lanes[0].places;
+    if (sweeps(call) && !one_tile) {
+        const struct lane ours[2] = { { keys, places }, { spare, places } };
+        const struct lane turned[2] = { ours[1], ours[0] };
+        return launch_passes(call, v, d, ours[1], keys, ends_in_keys ? ours : turned, scratch);
+    }
+    const struct gpu_arg sorted = ends_in_keys ? keys : spare;
     int status = GPU_STEP(call, v, "gpu_eval_pack", &tiles, GPU_BYTES(d->order), GPU_BYTES(d->shift), spare, keys);
     if (!status)
-        status = launch_words(call, v, d, sorted, ends_in_keys ? spare : keys, spare,
-                              &call->values[HCY_ARG_AT(eval_sort, scratch)]);
-    if (!status)
-        status = GPU_STEP(call, v, "gpu_eval_unpack", &tiles, GPU_BYTES(d->order), GPU_BYTES(d->shift), keys,
-                          lanes[0].places, sorted);
-    return status;
+        status = launch_words(call, v, d, sorted, ends_in_keys ? spare : keys, spare, scratch);
+    return status ? status : GPU_STEP(call, v, "gpu_eval_unpack", &tiles, GPU_BYTES(d->order), GPU_BYTES(d->shift),
+                                      places, sorted);
 }
 
 int gpu_sort(const struct gpu_call *call)
@@ -254,5 +326,8 @@ int gpu_sort(const struct gpu_call *call)
     if (!status && way == PACKED)
         return launch_packed(call, v, &d);
     find_lanes(lanes, call);
-    return status ? status : launch_passes(call, v, &d, lanes[0], lanes, &call->values[HCY_ARG_AT(eval_sort, scratch)]);
+    if (!status)
+        status = launch_passes(call, v, &d, lanes[0], lanes[0].words, lanes,
+                               &call->values[HCY_ARG_AT(eval_sort, scratch)]);
+    return status;
 }
