@@ -1,6 +1,7 @@
 /* fft.c - Fourier transforms: descriptions and buffers checked here, done by a backend.  Plans are immutable. */
 #include "hal_priv.h"
 #include "sized.h"
+#include "thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,11 +70,15 @@ int hcy_fft_create(hcy_fft **out, hcy_device *dev, const hcy_fft_desc *user)
     /* Whoever multiplies all three need not ask for the rank. */
     for (int i = desc.rank; i < 3; i++)
         fft->desc.n[i] = 1;
+    fenv_t floats;
+    /* A plan's roots are the host's thread's work: their bits must be those of any other thread. */
+    hcy__plain_floats(&floats);
     status = dev->backend->ops->fft_create(&fft->impl, &fft->workspace, dev->impl, &fft->desc);
     if (status == HCY_ENOMEM) { /* a plan has memory of its own, which the pool may be holding */
         hcy__pool_trim(dev->pool);
         status = dev->backend->ops->fft_create(&fft->impl, &fft->workspace, dev->impl, &fft->desc);
     }
+    fesetenv(&floats);
     /* The object is not counted yet, so hcy_fft_release cannot be used. */
     if (status) {
         free(fft);

@@ -4,6 +4,7 @@
  * memory it may keep pointing to until the command has run.
  */
 #include "hal_priv.h"
+#include "thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -345,7 +346,11 @@ static int prepare_tables(hcy_buffer **tables, hcy_kernel *kernel, const hcy_spa
         return hcy__unsupported(kernel->dev, "kernels with tables");
     hcy_block block = { 0 };
     const hcy_backend_ops *ops = kernel->dev->backend->ops;
+    fenv_t floats;
+    /* The host's thread has a share in the tables, whose bits must be those that any other thread makes. */
+    hcy__plain_floats(&floats);
     status = (few && HCY_HAS_OP(ops, prepare_few) ? ops->prepare_few : ops->prepare)(&block, kernel->impl, spans, n);
+    fesetenv(&floats);
     if (status)
         return status;
     status = hcy__buffer_tables(tables, kernel->dev, &block);

@@ -11,6 +11,8 @@
 #include "reference/azint_filter.h"
 #include "tap.h"
 
+#include <fenv.h>
+
 enum { HEIGHT = 37, WIDTH = 61, BINS = 13, FRAMES = 4 };
 
 static uint64_t state = 4;
@@ -988,6 +990,35 @@ static void test_ties(size_t n, hcy_device *dev, const char *name)
     is_int(wrong, 0, "%s: percentiles of %zu pixels: both of those whose edge one is", name, n);
 }
 
+/* --- The host's floats --- */
+
+/* Intensities that differ in their last bits alone, of which half go: a thread that rounds up has the same of them. */
+static void test_rounding(void)
+{
+    static uint32_t image[HEIGHT * WIDTH];
+    const hcy_azint_job job = { HEIGHT * WIDTH, BINS, HCY_PIXEL_U32, 0, 0, { { 0, 0 } } };
+    const hcy_azint_filter filter = make_filter(HCY_AZINT_FILTER_PERCENTILE, 0, 0, 0, 50);
+    hcy_frame_report report;
+    struct oracle_plan plan;
+
+    if (oracle_plan_make(&plan, 31, ORACLE_WHOLE, HEIGHT, WIDTH, BINS, 9))
+        bail_out("no memory");
+    for (size_t i = 0; i < HEIGHT * WIDTH; i++) {
+        plan.norms[i] *= 0.9f;
+        image[i] = (uint32_t)(plan.norms[i] * 4194304);
+    }
+    uint64_t *want = run_kernel(devices[0], plan.spans, &job, &filter, image, 1, &report);
+    fesetround(FE_UPWARD);
+    uint64_t *got = run_kernel(devices[0], plan.spans, &job, &filter, image, 1, &report);
+    const int rounding = fegetround();
+    fesetround(FE_TONEAREST);
+    ok(rounding == FE_UPWARD && !memcmp(got, want, sizeof *got * HCY_AZINT_FILTERED * BINS),
+       "tables prepared by a thread that rounds up, which it does after that too: the same bits");
+    free(want);
+    free(got);
+    oracle_plan_free(&plan);
+}
+
 /* --- Refusals --- */
 
 static void test_refusals(void)
@@ -1045,6 +1076,7 @@ int main(int argc, char **argv)
     test_refusals();
     test_large_darks();
     test_large_counts();
+    test_rounding();
     int is_cpu = !strcmp(hcy_device_get_info(devices[0])->backend, "cpu");
     for (uint32_t flags = 0; is_cpu && flags <= HCY_AZINT_NARROW; flags++)
         test_flags(flags);

@@ -2,6 +2,7 @@
 #include "cts_gate.h"
 
 #include <complex.h>
+#include <fenv.h>
 #include <float.h>
 #include <limits.h>
 
@@ -220,6 +221,32 @@ static double error_of(size_t k, const struct shape *s, int precision, bool in_p
     free(x);
     free(y);
     return error;
+}
+
+/* A plan that a thread makes which rounds up, and goes on to. */
+static void test_rounding(void)
+{
+    static const struct shape s = { 1, { 360, 1, 1 }, 1 };
+    const hcy_fft_desc desc = desc_of(&s, HCY_FFT_C2C, HCY_F32, 0);
+    long double complex *x = numbers_for(&s, false);
+    void *in = pack(x, &s, &kinds[0].in, HCY_F32), *out[2] = { NULL, NULL };
+    int rounding = FE_TONEAREST;
+    for (int k = 0; k < 2; k++) {
+        hcy_fft *fft = NULL;
+        size_t size;
+        fesetround(k ? FE_UPWARD : FE_TONEAREST);
+        st_ok(hcy_fft_create(&fft, dev, &desc), "a plan, made by a thread that rounds %s", k ? "up" : "to the nearest");
+        rounding = fegetround();
+        fesetround(FE_TONEAREST);
+        out[k] = fft ? transform(fft, HCY_FFT_FORWARD, in, false, &size) : NULL;
+        hcy_fft_release(fft);
+    }
+    ok(rounding == FE_UPWARD && out[0] && out[1] && !memcmp(out[0], out[1], 360 * 8),
+       "these have the same bits, and the thread rounds up as before");
+    free(out[0]);
+    free(out[1]);
+    free(in);
+    free(x);
 }
 
 static void test_against_oracle(void)
@@ -686,6 +713,7 @@ int main(int argc, char **argv)
         slow = !cts_is("cpu") && hcy_device_get_info(dev)->kind == HCY_KIND_CPU &&
                (hcy_device_get_i64(&own, dev, "own_fft") || !own);
         test_against_oracle();
+        test_rounding();
         test_side_by_side();
         test_views();
         test_round_trip();
