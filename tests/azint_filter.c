@@ -466,8 +466,9 @@ static void test_oracle(uint32_t type, enum oracle_kind kind, int arrays, int br
     for (size_t i = 0; i < HEIGHT * WIDTH; i++)
         plan.norms[i] *= kind == ORACLE_WILD ? 1.0f / 4096 : 0.9f;
     make_images(images, type, bright);
-    job.n_invalid = is_float ? 0 : 1;
-    job.invalid[0] = oracle_is_signed(type) ? (hcy_azint_range){ 0 - (uint64_t)7, 0 - (uint64_t)3 }
+    job.n_invalid = is_float ? 0 : 2;
+    job.invalid[0] = (hcy_azint_range){ 9, 5 }; /* none */
+    job.invalid[1] = oracle_is_signed(type) ? (hcy_azint_range){ 0 - (uint64_t)7, 0 - (uint64_t)3 }
                                             : (hcy_azint_range){ top - 1, top };
     for (size_t f = 0; f < N_FILTERS; f++) {
         hcy_azint_filter filter = make_filter(filters[f].kind, filters[f].flags, filters[f].threshold, filters[f].from,

@@ -62,23 +62,29 @@ static size_t find_lost(const struct filter_bin *bin)
 {
     const hcy_azint_job *job = bin->job;
     const int64_t *values = bin->values;
+    uint64_t lo[HCY_AZINT_MAX_INVALID], span[HCY_AZINT_MAX_INVALID];
+    unsigned n = 0;
     size_t count = 0;
-    if (!job->n_invalid)
+    /* The unsigned difference tests both ends of a range at once; one that ends before it begins holds no value. */
+    for (unsigned r = 0; r < job->n_invalid; r++) {
+        const hcy_azint_range *range = &job->invalid[r];
+        lo[n] = range->lo;
+        span[n] = range->hi - range->lo;
+        n += bin->type->is_signed ? (int64_t)range->lo <= (int64_t)range->hi : range->lo <= range->hi;
+    }
+    if (!n)
         return 0;
     for (size_t at = 0; at < bin->n; at += FILTER_STEP) {
         size_t end = bin->n - at < FILTER_STEP ? bin->n : at + FILTER_STEP;
-        /* A step is tested without branches; one by one only where something was found.  The unsigned difference
-         * tests both ends of a range at once. */
+        /* A step is tested without branches; one by one only where something was found. */
         uint64_t any = 0;
-        for (unsigned r = 0; r < job->n_invalid; r++) {
-            uint64_t lo = job->invalid[r].lo, span = job->invalid[r].hi - lo;
+        for (unsigned r = 0; r < n; r++)
             for (size_t i = at; i < at + FILTER_STEP; i++) /* the padding holds what was there */
-                any |= (uint64_t)values[i] - lo <= span;
-        }
+                any |= (uint64_t)values[i] - lo[r] <= span[r];
         for (size_t i = at; i < end && any; i++) {
             unsigned is = 0;
-            for (unsigned r = 0; r < job->n_invalid; r++)
-                is |= (uint64_t)values[i] - job->invalid[r].lo <= job->invalid[r].hi - job->invalid[r].lo;
+            for (unsigned r = 0; r < n; r++)
+                is |= (uint64_t)values[i] - lo[r] <= span[r];
             if (is)
                 bin->found[count++] = (uint32_t)i;
         }
