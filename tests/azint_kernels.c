@@ -685,6 +685,46 @@ static void test_damage(uint32_t codec)
     oracle_plan_free(&g.plan);
 }
 
+/* Blocks of bit-planes that LZ4 has not made smaller are stored, as all of them are without it. */
+static void test_stored(void)
+{
+    struct group g = { .job = { .pixel_type = HCY_PIXEL_U16 } };
+    const struct path path = { true, HCY_CODEC_BITSHUFFLE, 0, false };
+    if (oracle_plan_make(&g.plan, 5, ORACLE_SPLIT, 40, 303, 50, 9))
+        bail_out("no memory for a plan");
+    set_invalid(&g.job, 1);
+    group_open(&g, 2, BRIGHT);
+    for (size_t v = 0; v < N_VARIANTS; v++) {
+        struct run r;
+        struct batch b;
+        void *copies[2];
+        if (!devices[v]) {
+            skip(2, "no %s here", variants[v]);
+            continue;
+        }
+        run_open(&r, devices[v], true, false, &g);
+        batch_open(&b, &g, 0, 2, &path);
+        hcy_buffer *sums = buffer(devices[v], 2 * g.sums * 8, NULL),
+                   *out = buffer(devices[v], 2 * sizeof(hcy_frame_report), NULL);
+        b.coding.codec = HCY_CODEC_BSLZ4;
+        int status = run_batch(&r, &g, &b, 0, 2, sums, out);
+        const hcy_frame_report *reports = look(out, &copies[0]);
+        const uint64_t *got = look(sums, &copies[1]);
+        ok(!status && !count_wrong(&g, devices[v], 0, 2, got, reports, 0), "stored blocks: %s",
+           hcy_device_get_info(devices[v])->name);
+        b.coding.codec = HCY_CODEC_BITSHUFFLE + 1;
+        is_int(run_batch(&r, &g, &b, 0, 2, sums, out), HCY_EINVAL, "no such codec");
+        free(copies[0]);
+        free(copies[1]);
+        hcy_buffer_release(sums);
+        hcy_buffer_release(out);
+        batch_close(&b);
+        run_close(&r);
+    }
+    group_close(&g);
+    oracle_plan_free(&g.plan);
+}
+
 /* Gaps that no mask names, the same in the first frames; in later ones some of their pixels are valid, small and large,
  * and then all of them. */
 static void fill_gaps(struct group *g)
@@ -817,6 +857,7 @@ int main(int argc, char **argv)
     test_refusals();
     test_damage(HCY_CODEC_BSLZ4);
     test_damage(HCY_CODEC_NONE);
+    test_stored();
     if (!one) {
         test_shapes();
         test_types();

@@ -3,6 +3,7 @@
 #include "azint_launch.h"
 
 #include "azint/azint_job.h"
+#include "bslz4/bslz4_job.h"
 
 #include <string.h>
 
@@ -165,7 +166,11 @@ int azint_launch_open(struct azint_launch *l, const struct cpu_call *call, const
     status = hcy_size_mul(&l->image_bytes, (size_t)l->plan->n_pixels, l->type->elem_size);
     if (status)
         return hcy_fail(status, "azint: an image of %llu pixels", (unsigned long long)l->plan->n_pixels);
-    status = l->coding ? hcy_azint_check_coding("azint", l->job, l->coding) : 0;
+    if (l->coding) {
+        status = hcy_bslz4_check_launch("azint", l->coding, UINT64_MAX);
+        if (!status)
+            status = hcy_azint_check_coding("azint", l->job, l->coding);
+    }
     if (status)
         return status;
     return kernel->deviation ? check_deviation(l) : 0;

@@ -49,15 +49,15 @@ static void put_block(struct azint_pass *pass, struct azint_space *space, const 
     size_t bytes = HCY_BLOCK_BYTES(frame->frame, block);
     const hcy_bslz4_block *b = &frame->blocks[block];
     prefetch_block(frame, block + 1);
-    /* Bitshuffle-LZ4 goes from planes to digits and never becomes pixels; all other codecs become pixels first. */
-    if (pass->coding.codec != HCY_CODEC_BSLZ4) {
+    /* Bitshuffle-LZ4 goes from planes to digits and never becomes pixels; other codecs and stored blocks do first. */
+    if (pass->coding.codec != HCY_CODEC_BSLZ4 || b->size & HCY_BLOCK_STORED) {
         if (azint_block_pixels(pass, space, frame, block, space->pixels) == 0) {
             azint_put_pixels(pass, space, where, space->pixels + skip * elem_size);
             if (pass->regions.job)
                 azint_regions_pixels(pass, space, where, space->pixels + skip * elem_size);
             return;
         }
-    } else if (cpu_block_fits(&pass->coding, frame->frame, b, bytes) && !(b->size & HCY_BLOCK_STORED) &&
+    } else if (cpu_block_fits(&pass->coding, frame->frame, b, bytes) &&
                pass->block_ops->planes(frame->chunk + b->offset, b->size, pass->limit, bytes, elem_size,
                                        space->planes, &same) == 0) {
         azint_put_planes(pass, space, where, space->planes + skip / 8, bytes / elem_size / 8, same);
