@@ -3,6 +3,9 @@
 
 #include "families.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 static hcy_device *dev;
 static hcy_queue *queue;
 
@@ -342,6 +345,31 @@ static void test_typed(hcy_program *program)
     hcy_buffer_release(buf);
 }
 
+/* Groups want more local memory than this process may have: none of them runs. */
+static void test_little_memory(hcy_kernel *kernel)
+{
+    const hcy_grid grid = { { 8, 1, 1 }, { 1, 1, 1 }, UINT32_MAX };
+    struct rlimit before, little;
+    size_t pages = 0;
+    FILE *f = TAP_ADDRESS_SANITIZER || TAP_THREAD_SANITIZER ? NULL : fopen("/proc/self/statm", "r");
+    bool known = f && fscanf(f, "%zu", &pages) == 1 && !getrlimit(RLIMIT_AS, &before);
+    if (f)
+        fclose(f);
+    if (known) {
+        little = before;
+        little.rlim_cur = pages * (size_t)sysconf(_SC_PAGESIZE) + ((size_t)512 << 20);
+    }
+    if (!known || setrlimit(RLIMIT_AS, &little)) {
+        skip(2, "this process's memory has no limit");
+        return;
+    }
+    hcy_queue *mine = cts_queue(dev);
+    st_ok(hcy_launch_grid(mine, kernel, &grid, NULL, 0), "local memory that the process may not have");
+    st_says(hcy_queue_finish(mine), HCY_ENOMEM, "local memory", "is what the launch fails for");
+    hcy_queue_release(mine);
+    (void)!setrlimit(RLIMIT_AS, &before);
+}
+
 static void test_functions(void)
 {
     static const hcy_cpu_function table[] = { { "fill_in", fill_in },
@@ -380,6 +408,7 @@ static void test_functions(void)
     st_ok(hcy_launch_grid(mine, kernel, &most, NULL, 0), "of as many groups as there are numbers");
     st_says(hcy_queue_finish_within(mine, CTS_PATIENCE), HCY_ERANGE, "groups", "it fails for these");
     hcy_queue_release(mine);
+    test_little_memory(kernel);
     hcy_kernel_release(kernel);
 }
 

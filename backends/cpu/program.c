@@ -55,6 +55,7 @@ struct run {
     const hcy_grid *grid;
     void *args[MAX_ARGS];
     atomic_int failure;
+    atomic_bool no_memory; /* no function has run there */
 };
 
 static void run_groups(void *context, size_t begin, size_t end, unsigned thread)
@@ -64,8 +65,10 @@ static void run_groups(void *context, size_t begin, size_t end, unsigned thread)
     /* Groups of a range run one after the other, so they share the local memory. */
     void *local = run->grid->local_bytes ? malloc(run->grid->local_bytes) : NULL;
     (void)thread;
-    if (run->grid->local_bytes && !local)
-        atomic_store(&run->failure, HCY_ENOMEM);
+    if (run->grid->local_bytes && !local) {
+        atomic_store(&run->no_memory, true);
+        return;
+    }
     for (size_t i = begin; i < end && !atomic_load_explicit(&run->failure, memory_order_relaxed); i++) {
         uint32_t x = (uint32_t)(i % n[0]), y = (uint32_t)(i / n[0] % n[1]), z = (uint32_t)(i / n[0] / n[1]);
         hcy_cpu_group g = { { x, y, z },
@@ -102,6 +105,9 @@ int cpu_program_run(struct cpu_pool *pool, void *function, const hcy_launch_desc
         return status;
     /* Eight ranges a thread: enough for groups of different cost, few enough for cheap ones. */
     cpu_pool_for(pool, total, total / (cpu_pool_threads(pool) * 8) + 1, run_groups, &run);
+    if (atomic_load(&run.no_memory))
+        return hcy_fail(HCY_ENOMEM, "there are no %u bytes of local memory for a group of \"%s\"",
+                        (unsigned)launch->grid->local_bytes, run.function->name);
     int result = atomic_load(&run.failure);
     return result ? hcy_fail_vendor(HCY_ELAUNCH, result, "", "the function \"%s\" returned %d",
                                     run.function->name, result)
