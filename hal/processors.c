@@ -11,14 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST 4096 /* a quota of more is none */
+#define MOST 4096 /* processors; a quota of more is none */
 
 static unsigned count_by_affinity(void)
 {
-#ifdef CPU_COUNT
-    cpu_set_t set;
-    if (!sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > 0)
-        return (unsigned)CPU_COUNT(&set);
+#ifdef CPU_COUNT_S
+    /* A kernel refuses a set that is smaller than its own, and cpu_set_t alone holds 1024. */
+    cpu_set_t set[MOST / CPU_SETSIZE];
+    if (!sched_getaffinity(0, sizeof set, set) && CPU_COUNT_S(sizeof set, set) > 0)
+        return (unsigned)CPU_COUNT_S(sizeof set, set);
 #endif
     /* The set may be too small for this machine; then the number that is online has to do. */
     long n = sysconf(_SC_NPROCESSORS_ONLN);

@@ -324,6 +324,10 @@ static void test_options(void)
     refused(HCY_EINVAL, "9-0", "cpu@cores=9-0");
     refused(HCY_EINVAL, "x", "cpu@cores=x");
     refused(HCY_EINVAL, "99999", "cpu@cores=99999");
+    snprintf(text, sizeof text, "cpu@cores= %d", first_core());
+    refused(HCY_EINVAL, "a list", text);
+    snprintf(text, sizeof text, "cpu@cores=%d- %d", first_core(), first_core());
+    refused(HCY_EINVAL, "a list", text);
     st_ok(hcy_device_open(&dev, "cpu@threads=%31@simd=port%61ble"), "values are percent-decoded");
     st_ok(hcy_device_get_i64(&n, dev, "threads"), "the number of threads can be asked for");
     is_int(n, 1, "and is the one wanted");

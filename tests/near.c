@@ -4,6 +4,7 @@
 #include "near.h"
 #include "tap.h"
 
+#include <errno.h>
 #include <halcyon/backend.h>
 #include <pthread.h>
 #include <sched.h>
@@ -133,6 +134,49 @@ static void test_threads(void)
     ok(CPU_COUNT(&left) == 1 && CPU_ISSET(own[0], &left), "and one with some does not grow");
 }
 
+/* --- A machine of 2048 processors, of which this process may use one --- */
+
+enum { PROCESSORS = 2048, OURS = 1500 };
+static int is_large, n_tied;
+int __real_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+int __real_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set);
+int __wrap_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set);
+
+/* As Linux does, which takes no smaller set than its own. */
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+    if (!is_large)
+        return __real_sched_getaffinity(pid, size, set);
+    errno = EINVAL;
+    if (size < PROCESSORS / 8)
+        return -1;
+    CPU_ZERO_S(size, set);
+    CPU_SET_S(OURS, size, set);
+    return 0;
+}
+
+int __wrap_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
+{
+    if (!is_large)
+        return __real_pthread_setaffinity_np(thread, size, set);
+    n_tied += CPU_COUNT_S(size, set) == 1 && CPU_ISSET_S(OURS, size, set);
+    return 0;
+}
+
+static void test_large_machine(void)
+{
+    hcy_device *cpu = NULL;
+
+    is_large = 1;
+    is_int(hcy_processors(), 1, "of 2048 processors this process may use one");
+    is_int(hcy_device_open(&cpu, "cpu@cores=7"), HCY_EINVAL, "others are refused");
+    is_int(hcy_device_open(&cpu, "cpu@cores=1500@threads=2"), 0, "its own is taken");
+    is_int(n_tied, 1, "and the pool's thread is tied to it");
+    hcy_device_release(cpu);
+    is_large = 0;
+}
+
 static void test_device_without_place(void)
 {
     struct pipe_near near = { 0 };
@@ -150,6 +194,7 @@ int main(void)
         bail_out("no folder in /tmp");
     test_lists();
     test_threads();
+    test_large_machine();
     test_device_without_place();
     remove_all();
     return done_testing();

@@ -116,6 +116,9 @@ bool cpu_tables_release(void *blob);
 
 /* --- The rest of the backend --- */
 
+/* Processors are numbered up to here, and sets of them hold so many: a kernel refuses a set that is smaller than its
+ * own, and cpu_set_t alone holds 1024. */
+enum { CPU_MOST_CORES = 4096 };
 /* "0-1+4" as a list of processor numbers, malloced; HCY_EINVAL with the reason. */
 int cpu_parse_cores(unsigned **cores, unsigned *n, const char *text);
 /* HCY_EINVAL if one of them is not ours to use. */

@@ -37,11 +37,11 @@ struct cpu_pool {
 
 static void tie_to_core(pthread_t thread, unsigned core)
 {
-#ifdef CPU_SET
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(core, &set);
-    pthread_setaffinity_np(thread, sizeof set, &set); /* it fails only for a core that opening has refused */
+#ifdef CPU_SET_S
+    cpu_set_t set[CPU_MOST_CORES / CPU_SETSIZE];
+    CPU_ZERO_S(sizeof set, set);
+    CPU_SET_S(core, sizeof set, set);
+    pthread_setaffinity_np(thread, sizeof set, set); /* it fails only for a core that opening has refused */
 #else
     (void)thread;
     (void)core;
