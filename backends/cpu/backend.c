@@ -231,9 +231,10 @@ static int queue_create(void **qimpl, void *impl, hcy_queue *queue)
     if (status) {
         hcy_hostqueue_destroy(q->hq);
         free(q);
+        return status;
     }
     *qimpl = q;
-    return status;
+    return 0;
 }
 
 static void queue_destroy(void *qimpl)

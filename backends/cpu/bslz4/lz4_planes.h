@@ -24,8 +24,7 @@ struct lz4_block {
 
 /* A match of n bytes is about to be copied to op; the tokens behind it are at ip.  If it runs to the block's
  * last few literals, and repeats something of which a plane is a multiple, all planes from some plane on are
- * equal: write up to the end of that plane and return its number.  0 for "go on" (plane 0 alone is left to
- * the usual way). */
+ * equal: write up to the end of that plane and return its number and 1.  0 for "go on". */
 static inline unsigned stop_in_match(const struct lz4_block *b, uint8_t *op, const uint8_t *ip, size_t offset,
                                      size_t n)
 {
