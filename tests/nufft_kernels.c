@@ -570,12 +570,12 @@ static void test_scale(void)
 }
 
 /* A queue keeps its first failure. */
-static int launch_apart(hcy_kernel *kernel, size_t items, const hcy_arg *args)
+static int launch_apart(hcy_kernel *kernel, size_t items, const hcy_arg *args, size_t n)
 {
     hcy_queue *own = NULL;
     int status = hcy_queue_create(&own, dev);
     if (!status)
-        status = hcy_launch(own, kernel, items, args, 4);
+        status = hcy_launch(own, kernel, items, args, n);
     const int finished = own ? hcy_queue_finish(own) : 0;
     hcy_queue_release(own);
     return status ? status : finished;
@@ -607,9 +607,9 @@ static void check_mix(hcy_kernel *kernel, int precision, bool is_real)
     double *got = read_reals(images, IMAGES * 2 * N, precision), off = distance(got, want, IMAGES * 2 * N);
     ok(!status && off < (precision == HCY_F64 ? 1e-15 : 1e-6), "images times %s spectra: %.1e",
        is_real ? "real" : "complex", off);
-    is_int(launch_apart(kernel, HCY_NUFFT_MIX_MOST + 1, args), HCY_EINVAL, "... too many of them");
+    is_int(launch_apart(kernel, HCY_NUFFT_MIX_MOST + 1, args, 4), HCY_EINVAL, "... too many of them");
     args[1] = hcy_arg_buf(bad);
-    is_int(launch_apart(kernel, IMAGES, args), HCY_EINVAL, "... a spectrum that is not there");
+    is_int(launch_apart(kernel, IMAGES, args, 4), HCY_EINVAL, "... a spectrum that is not there");
     free(x);
     free(t);
     free(got);
@@ -642,11 +642,83 @@ static void test_between_numbers(void)
     const hcy_arg args[4] = { hcy_arg_buf(between), hcy_arg_buf(to), hcy_arg_struct(&job, sizeof job),
                               hcy_arg_buf(to) };
     const bool is_cpu = !strcmp(hcy_device_get_info(dev)->backend, "cpu");
-    is_int(launch_apart(kernel, 1, args), is_cpu ? 0 : HCY_EINVAL, "numbers at half a number");
+    is_int(launch_apart(kernel, 1, args, 4), is_cpu ? 0 : HCY_EINVAL, "numbers at half a number");
     hcy_kernel_release(kernel);
     hcy_buffer_release(between);
     hcy_buffer_release(all);
     hcy_buffer_release(to);
+}
+
+/* Points that were sorted for a job of as many points and cells, which is another one: of other numbers, axes or
+ * windows. */
+static void test_other_points(void)
+{
+    enum { N = 200 };
+    const hcy_nufft_job others[] = { job_of(2, HCY_F64, 4, N, 16, 32, 1), job_of(2, HCY_F32, 4, N, 32, 16, 1),
+                                     job_of(2, HCY_F32, 6, N, 16, 32, 1), job_of(1, HCY_F32, 4, N, 512, 1, 1) };
+    const hcy_nufft_job job = job_of(2, HCY_F32, 4, N, 16, 32, 1);
+    hcy_kernel *kernel = NULL;
+    struct scene s;
+    open_scene(&s, &job, 0);
+    sort(&s);
+    hcy_buffer *room = buffer(NULL, 1 << 22);
+    if (hcy_kernel_get(&kernel, dev, "nufft_spread"))
+        bail_out("%s", hcy_last_error()->text);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const hcy_arg args[6] = { hcy_arg_buf(s.sorted), hcy_arg_buf(room), hcy_arg_buf(room),
+                                  hcy_arg_struct(&others[i], sizeof others[i]), hcy_arg_buf(room), hcy_arg_buf(room) };
+        is_int(launch_apart(kernel, 1, args, 6), HCY_EINVAL, "points that were sorted for another job, %zu", i);
+    }
+    hcy_kernel_release(kernel);
+    hcy_buffer_release(room);
+    close_scene(&s);
+}
+
+/* Scratch memory that begins where no vector of a CPU's may. */
+static void test_scratch_between(void)
+{
+    static const char *const names[] = { "nufft_interp", "nufft_spread", "nufft_grid", "nufft_modes" };
+    const hcy_nufft_job job = job_of(2, HCY_F32, 4, 100, 16, 32, 1);
+    hcy_buffer *room = buffer(NULL, 1 << 22), *between = NULL;
+    hcy_kernel *kernel = NULL;
+    struct scene s;
+    open_scene(&s, &job, 0);
+    sort(&s);
+    if (hcy_buffer_sub(&between, room, 8, (1 << 22) - 8))
+        bail_out("%s", hcy_last_error()->text);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const hcy_arg none = hcy_arg_buf(room), scratch = hcy_arg_buf(between), how = hcy_arg_struct(&job, sizeof job),
+                      moves[] = { hcy_arg_buf(s.sorted), none, none, how, none, scratch },
+                      cuts[] = { none, none, how, none, scratch };
+        if (hcy_kernel_get(&kernel, dev, names[i]))
+            bail_out("%s", hcy_last_error()->text);
+        is_int(launch_apart(kernel, 1, i < 2 ? moves : cuts, i < 2 ? 6 : 5), HCY_EINVAL,
+               "%s: scratch memory that begins between", names[i]);
+        hcy_kernel_release(kernel);
+    }
+    hcy_buffer_release(between);
+    hcy_buffer_release(room);
+    close_scene(&s);
+}
+
+/* A job that has no modes along an axis. */
+static void test_no_modes(void)
+{
+    static const char *const names[] = { "nufft_crop", "nufft_pad", "nufft_modes", "nufft_grid" };
+    hcy_nufft_job job = job_of(2, HCY_F32, 4, 1, 16, 32, 1);
+    hcy_buffer *room = buffer(NULL, 1 << 22);
+    hcy_kernel *kernel = NULL;
+    job.modes[0] = 0;
+    job.modes[1] = 8;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const hcy_arg args[5] = { hcy_arg_buf(room), hcy_arg_buf(room), hcy_arg_struct(&job, sizeof job),
+                                  hcy_arg_buf(room), hcy_arg_buf(room) };
+        if (hcy_kernel_get(&kernel, dev, names[i]))
+            bail_out("%s", hcy_last_error()->text);
+        is_int(launch_apart(kernel, 1, args, i < 2 ? 4 : 5), HCY_EINVAL, "%s: an axis without modes", names[i]);
+        hcy_kernel_release(kernel);
+    }
+    hcy_buffer_release(room);
 }
 
 /* Axes of no numbers. */
@@ -682,6 +754,11 @@ int main(int argc, char **argv)
         test_sparse_memory();
     else
         test_in_place();
+    if (!rounds) {
+        test_other_points();
+        test_no_modes();
+        test_scratch_between();
+    }
     test_vectors_apart();
     if (!few) {
         test_sparse();

@@ -106,7 +106,7 @@ HCY_API int hcy_kernel_prepare(hcy_buffer **tables, hcy_kernel *kernel, const hc
 HCY_API int hcy_kernel_prepare_few(hcy_buffer **tables, hcy_kernel *kernel, const hcy_span *spans,
                                    size_t n) HCY_MUST_USE;
 /* Bytes of scratch a launch of `items` with these arguments needs (the scratch argument itself is not looked at,
- * nor are IN and OUT buffers: they may be NULL). */
+ * nor are IN and OUT buffers: they may be NULL).  A view as scratch begins at a multiple of 64 bytes of its memory. */
 HCY_API int hcy_kernel_scratch_size(size_t *size, hcy_kernel *kernel, size_t items, const hcy_arg *args,
                                     size_t n) HCY_MUST_USE;
 /* How many items a launch with these arguments should take for full speed. */

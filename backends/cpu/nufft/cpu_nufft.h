@@ -141,9 +141,10 @@ struct nufft_sub {
     uint32_t bin, begin, end, turn[NUFFT_SEGMENTS];
 };
 
-/* `sorted`; offsets from its start. */
+/* `sorted`; offsets from its start.  It is for jobs of as many points, and of these axes, records and windows. */
 struct nufft_sorted {
-    uint64_t magic, n_points, n_subs, cells;
+    uint64_t magic, n_points, n_subs;
+    uint32_t cells[3], record, width;
     uint64_t subs, records, keys, counts, size;
     uint32_t ranges;  /* in which keys are counted */
     uint32_t longest; /* with HCY_NUFFT_FIXED_ORDER: run of points at the same place */
@@ -153,6 +154,12 @@ struct nufft_sorted {
 static inline size_t nufft_up(size_t n, size_t to)
 {
     return (n + to - 1) / to * to;
+}
+
+/* Whether scratch memory begins where vectors may, which lie in it: a host's may be a view of other memory. */
+static inline bool nufft_may_begin(const void *scratch)
+{
+    return (uintptr_t)scratch % NUFFT_ALIGN == 0;
 }
 
 /* Cells of the slowest axis that a bin reaches, cut where slabs end and where the axis ends: segment `i` has

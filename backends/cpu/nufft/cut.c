@@ -28,6 +28,8 @@ int nufft_take_cut(struct nufft_cut *c, const struct cpu_call *call, bool crops,
         /* The factors of all axes stand one behind the other, the slowest axis' first. */
         c->factors[i] = (const char *)cpu_arg(call, at->factors) + factors * l.real;
         if (i < (int)l.dim) {
+            if (!c->job.modes[i])
+                return hcy_fail(HCY_EINVAL, "nufft: axis %d has no modes", i);
             factors += (size_t)c->job.modes[i];
             c->all *= (size_t)c->job.modes[i];
             nufft_spans(c->spans[i], (size_t)c->job.modes[i], (size_t)c->job.grid[i],

@@ -484,6 +484,8 @@ static int run_cut_fft(const struct cpu_call *call, bool crops)
     size_t size = lay_out_fft(&f, cpu_pool_threads(call->pool), cpu_arg(call, at->scratch));
     if (cpu_arg_size(call, at->scratch) < size)
         return hcy_fail(HCY_EINVAL, "nufft: %zu bytes of scratch are needed", size);
+    if (!nufft_may_begin(cpu_arg(call, at->scratch)))
+        return hcy_fail(HCY_EINVAL, "nufft: scratch memory does not begin at a multiple of %d bytes", NUFFT_ALIGN);
     f.choice = f.c.job.flags & HCY_NUFFT_SAME_BITS ? CPU_FFT_OWN : call->fft;
     f.simd = call->simd;
     status = make_plans(&f);

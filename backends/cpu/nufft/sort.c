@@ -145,7 +145,10 @@ static int place_sorted(struct nufft_sorted *s, const struct nufft_layout *l, st
     }
     s->magic = NUFFT_MAGIC;
     s->n_points = l->n_points;
-    s->cells = l->cells;
+    for (unsigned d = 0; d < 3; d++)
+        s->cells[d] = l->axis[d].n;
+    s->record = (uint32_t)l->record;
+    s->width = l->width;
     s->ranges = (uint32_t)ranges;
     s->size = bytes;
     return 0;

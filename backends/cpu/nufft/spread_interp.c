@@ -124,6 +124,16 @@ static void double_table(char *table, const struct nufft_layout *l, size_t half)
         memcpy(table + c * row + half, table + c * row, window);
 }
 
+/* The buffer says itself what it was sorted for, because hosts may hand over that of another job.  Records of other
+ * numbers or axes would lead anywhere, and turns of another window would never come. */
+static bool is_sorted_for(const struct nufft_sorted *s, const struct nufft_layout *l)
+{
+    bool is = s->magic == NUFFT_MAGIC && s->n_points == l->n_points && s->record == l->record && s->width == l->width;
+    for (unsigned d = 0; d < 3; d++)
+        is = is && s->cells[d] == l->axis[d].n;
+    return is;
+}
+
 static int take_move(struct move *m, const struct cpu_call *call, enum hcy_nufft_move move)
 {
     const struct hcy_nufft_move_at *at = hcy_nufft_move_at(move);
@@ -135,10 +145,8 @@ static int take_move(struct move *m, const struct cpu_call *call, enum hcy_nufft
     if (status)
         return status;
     const struct nufft_layout *l = &m->layout;
-    /* The buffer says itself what it was sorted for, because hosts may hand over that of another job. */
     m->s = cpu_arg(call, at->sorted);
-    if (cpu_arg_size(call, at->sorted) < sizeof *m->s || m->s->magic != NUFFT_MAGIC ||
-        m->s->n_points != l->n_points || m->s->cells != l->cells)
+    if (cpu_arg_size(call, at->sorted) < sizeof *m->s || !is_sorted_for(m->s, l))
         return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
     /* All sizes are checked against the job once, so the loops need no tests. */
     m->vector = l->n_points * 2 * l->real * (move == HCY_NUFFT_SLOPES ? 1 + l->dim : 1);
@@ -148,6 +156,8 @@ static int take_move(struct move *m, const struct cpu_call *call, enum hcy_nufft
         cpu_arg_size(call, at->table) < HCY_NUFFT_COEFS(l->width) * HCY_NUFFT_MAX_WIDTH * l->real)
         return hcy_fail(HCY_EINVAL,
                         "nufft: strengths, grid, window or scratch are smaller than the job says");
+    if (!nufft_may_begin(cpu_arg(call, at->scratch)))
+        return hcy_fail(HCY_EINVAL, "nufft: scratch memory does not begin at a multiple of %d bytes", NUFFT_ALIGN);
     m->ops = nufft_ops_for(call->simd, job);
     m->get = move == HCY_NUFFT_SLOPES ? m->ops->slopes : m->ops->interp;
     m->subs = (const void *)((const char *)m->s + m->s->subs);
