@@ -661,15 +661,19 @@ static void test_other_points(void)
     struct scene s;
     open_scene(&s, &job, 0);
     sort(&s);
-    hcy_buffer *room = buffer(NULL, 1 << 22);
-    if (hcy_kernel_get(&kernel, dev, "nufft_spread"))
+    hcy_buffer *room = buffer(NULL, 1 << 22), *part = NULL;
+    if (hcy_kernel_get(&kernel, dev, "nufft_spread") || hcy_buffer_sub(&part, s.sorted, 0, 1024))
         bail_out("%s", hcy_last_error()->text);
+    hcy_arg args[6] = { hcy_arg_buf(part), hcy_arg_buf(room), hcy_arg_buf(room), hcy_arg_struct(&job, sizeof job),
+                        hcy_arg_buf(room), hcy_arg_buf(room) };
+    is_int(launch_apart(kernel, 1, args, 6), HCY_EINVAL, "a part of sorted points");
+    args[0] = hcy_arg_buf(s.sorted);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        const hcy_arg args[6] = { hcy_arg_buf(s.sorted), hcy_arg_buf(room), hcy_arg_buf(room),
-                                  hcy_arg_struct(&others[i], sizeof others[i]), hcy_arg_buf(room), hcy_arg_buf(room) };
+        args[3] = hcy_arg_struct(&others[i], sizeof others[i]);
         is_int(launch_apart(kernel, 1, args, 6), HCY_EINVAL, "points that were sorted for another job, %zu", i);
     }
     hcy_kernel_release(kernel);
+    hcy_buffer_release(part);
     hcy_buffer_release(room);
     close_scene(&s);
 }

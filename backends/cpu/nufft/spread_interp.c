@@ -146,7 +146,8 @@ static int take_move(struct move *m, const struct cpu_call *call, enum hcy_nufft
         return status;
     const struct nufft_layout *l = &m->layout;
     m->s = cpu_arg(call, at->sorted);
-    if (cpu_arg_size(call, at->sorted) < sizeof *m->s || !is_sorted_for(m->s, l))
+    if (cpu_arg_size(call, at->sorted) < sizeof *m->s || !is_sorted_for(m->s, l) ||
+        cpu_arg_size(call, at->sorted) < m->s->size)
         return hcy_fail(HCY_EINVAL, "nufft: the points were not sorted, or for another job");
     /* All sizes are checked against the job once, so the loops need no tests. */
     m->vector = l->n_points * 2 * l->real * (move == HCY_NUFFT_SLOPES ? 1 + l->dim : 1);
