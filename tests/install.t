@@ -33,6 +33,41 @@ check "bash's, zsh's and fish's completions" there "$prefix/share/bash-completio
     "$prefix/share/zsh/site-functions/_halcyon" "$prefix/share/fish/vendor_completions.d/halcyon.fish"
 check 'what pkg-config and CMake ask' there "`value libdir`/pkgconfig/halcyon.pc" "`value libdir`/cmake/halcyon/halcyon-config.cmake"
 check '... has this prefix' grep -qxF "prefix=$prefix" "$stage`value libdir`/pkgconfig/halcyon.pc"
+alone='pkg-config knows it where no other library has its headers'
+if ! command -v pkg-config >/dev/null; then
+    skip "$alone: no pkg-config"
+elif grep -qx 'build_old_libs=yes' "$builddir/libtool" && grep -q '^Requires.private: .' "$builddir/halcyon.pc"; then
+    skip "$alone: the static library is linked to them"
+else
+    check "$alone" env PKG_CONFIG_LIBDIR="$stage`value libdir`/pkgconfig" PKG_CONFIG_PATH= pkg-config --cflags --libs halcyon
+fi
+# A project's own variables, and its folder configured again for another tree.
+finds()
+{
+    cmake -S find -B find/build "-Dhalcyon_DIR=$1`value libdir`/cmake/halcyon" >find/log 2>&1 &&
+        grep -F "mine mine mine $1`value libdir`/libhalcyon.so $1`value includedir`" find/log || { cat find/log; return 1; }
+}
+if command -v cmake >/dev/null; then
+    mkdir find
+    cat >find/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.10)
+project(find NONE)
+set(prefix mine)
+set(exec_prefix mine)
+set(includedir mine)
+find_package(halcyon REQUIRED)
+get_target_property(library halcyon::halcyon IMPORTED_LOCATION)
+get_target_property(headers halcyon::halcyon INTERFACE_INCLUDE_DIRECTORIES)
+message(STATUS "${prefix} ${exec_prefix} ${includedir} ${library} ${headers}")
+END
+    : >"$stage`value libdir`/libhalcyon.so"
+    cp -R "$stage" "$work/other tree"
+    check "CMake finds it, and leaves the project's variables alone" finds "$stage"
+    check '... a library and headers of one tree' finds "$work/other tree"
+else
+    skip "CMake finds it, and leaves the project's variables alone: no cmake"
+    skip '... a library and headers of one tree'
+fi
 examples=`value docdir | sed 's|\${PACKAGE_TARNAME}|halcyon|'`/examples
 compiled()
 {
