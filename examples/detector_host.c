@@ -6,6 +6,7 @@
  * coded frames, RATE a second together.  The pipeline reads them where they are; a buffer is used again when it
  * is back.  When the devices are too slow, the oldest waiting frame is dropped rather than the newest kept
  * waiting. */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include <halcyon/device.h>
 #include <halcyon/pipeline.h>
 #include <pthread.h>

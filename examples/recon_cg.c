@@ -5,6 +5,7 @@
  *
  * usage: recon_cg [DEVICE]        cpu unless it is given
  */
+#define _XOPEN_SOURCE 700 /* j1 */
 #include <halcyon/solve.h>
 #include <math.h>
 #include <stdio.h>

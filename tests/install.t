@@ -75,11 +75,11 @@ compiled()
         there "$examples/${source##*/}" || return 1
         grep '<zmq.h>' "$source" >/dev/null && continue # which is another's to install
         # shellcheck disable=SC2086 # CC may be several words
-        $CC -std=c11 -fsyntax-only -D_POSIX_C_SOURCE=200809L -I"$stage`value includedir`" "$stage$examples/${source##*/}" || return 1
+        $CC -std=c11 -fsyntax-only -Werror=implicit-function-declaration -I"$stage`value includedir`" "$stage$examples/${source##*/}" || return 1
     done
 }
 check 'what one reads beside manuals' there "${examples%/examples}/numbers.md" "${examples%/examples}/tutorial-receiver.md"
-check 'every example, which the installed headers are enough for' compiled
+check 'every example, which the installed headers are enough for, and no macro' compiled
 backend=${examples%/examples}/backend
 conformance()
 {
