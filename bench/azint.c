@@ -23,7 +23,7 @@ enum { MAX_FRAMES = STORED_FRAMES, MADE_FRAMES = 16, MIN_FRAMES = 64, MAX_BATCH 
 
 struct stack {
     hcy_bslz4_job coding;
-    uint32_t height, width;
+    uint32_t pixel_type, height, width;
     size_t n, room, n_blocks, blocks_room;
     uint8_t *chunks;
     size_t size;
@@ -67,6 +67,7 @@ static void add_chunk(struct stack *s, const uint8_t *chunk, size_t size)
 static void add_frames(struct stack *s, const struct stored *stored)
 {
     s->coding = stored->coding;
+    s->pixel_type = stored->pixel_type;
     s->height = stored->height;
     s->width = stored->width;
     while (s->n < MIN_FRAMES || s->n < stored->n) {
@@ -147,11 +148,6 @@ static double launch(struct bench *k, const struct stack *s, size_t first, size_
     return timer_now() - t;
 }
 
-static uint32_t pixel_type(const struct stack *s)
-{
-    return s->coding.elem_size == 4 ? HCY_PIXEL_U32 : s->coding.elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U8;
-}
-
 /* A device with everything that a launch of up to MAX_BATCH frames needs. */
 static void bench_open(struct bench *k, const struct stack *s, hcy_azint_plan *plan, const char *device)
 {
@@ -161,7 +157,7 @@ static void bench_open(struct bench *k, const struct stack *s, hcy_azint_plan *p
     CHECK(hcy_device_open(&k->dev, device));
     CHECK(hcy_kernel_get(&k->kernel, k->dev, "bslz4_azint"));
     CHECK(hcy_queue_create(&k->queue, k->dev));
-    CHECK(hcy_azint_plan_job(&k->job, plan, pixel_type(s)));
+    CHECK(hcy_azint_plan_job(&k->job, plan, s->pixel_type));
     k->prepare = timer_now();
     CHECK(hcy_kernel_prepare(&k->tables, k->kernel, spans, HCY_AZINT_SPANS));
     k->prepare = timer_now() - k->prepare;
@@ -187,11 +183,12 @@ static void bench_close(struct bench *k)
     hcy_device_release(k->dev);
 }
 
+static const size_t batches[] = { 1, 2, 4, 8, 16, 32, MAX_BATCH };
+enum { N = sizeof batches / sizeof batches[0] };
+
 static void whole(const struct stack *s, hcy_azint_plan *plan, const char *split, const char *simd,
                   unsigned n_threads)
 {
-    static const size_t batches[] = { 1, 2, 4, 8, 16, 32, MAX_BATCH };
-    enum { N = sizeof batches / sizeof batches[0] };
     struct bench k = { 0 };
     char device[64];
     double best[N];
@@ -328,6 +325,29 @@ static void stages(const struct stack *s, hcy_azint_plan *plan, const char *spli
     cpu_pool_destroy(pool);
 }
 
+/* Stages take strips of whole blocks, as detectors' are; of others the kernel alone is measured. */
+static bool has_stages(const struct stack *s)
+{
+    const hcy_bslz4_frame *f = &s->frames[0];
+    return !only_batch && f->n_blocks && AZINT_STRIP % (f->block_bytes / s->coding.elem_size) == 0;
+}
+
+static const char *const splits[] = { "no", "bbox", "full" };
+
+/* Names that nothing has would end without a figure, no rounds with one of nothing. */
+static bool check_options(void)
+{
+    bool batch = !only_batch, split = !only_split, variant = !only_variant;
+    for (int i = 0; i < N; i++)
+        batch |= batches[i] == only_batch;
+    for (int i = 0; i < 3 && only_split; i++)
+        split |= !strcmp(only_split, splits[i]);
+    for (int simd = CPU_SIMD_PORTABLE; simd <= (int)cpu_simd_best() && only_variant; simd++)
+        variant |= (int)cpu_simd_built((enum cpu_simd)simd) == simd &&
+                   !strcmp(only_variant, cpu_simd_name((enum cpu_simd)simd));
+    return batch && split && variant && rounds > 0;
+}
+
 static bool read_options(int argc, char **argv)
 {
     int option;
@@ -358,21 +378,20 @@ static bool read_options(int argc, char **argv)
             only_batch = (size_t)atol(optarg);
             break;
         default:
-            fprintf(stderr, "usage: bench_azint [-t THREADS] [-b BINS] [-a BINS_IN_AZIMUTH] [-s SPLIT] "
-                            "[-v VARIANT] [-n BATCH] [-r ROUNDS] [-u] "
-                            "[STACK.h5 [PONI [DATASET]]]\n");
             return false;
         }
-    return true;
+    return check_options();
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const splits[] = { "no", "bbox", "full" };
     static struct stack s;
     static struct stored stored;
-    if (!read_options(argc, argv))
+    if (!read_options(argc, argv)) {
+        fprintf(stderr, "usage: bench_azint [-t THREADS] [-b BINS] [-a BINS_IN_AZIMUTH] [-s no|bbox|full] [-v VARIANT] "
+                        "[-n 1|2|4|8|16|32|64] [-r ROUNDS] [-u] [STACK.h5 [PONI [DATASET]]]\n");
         return 2;
+    }
     hcy_poni poni = HCY_PONI_INIT;
     poni.dist = 0.2, poni.poni1 = 0.0845, poni.poni2 = 0.073, poni.wavelength = 1e-10,
     poni.pixel1 = poni.pixel2 = 75e-6;
@@ -404,7 +423,7 @@ int main(int argc, char **argv)
             bool wanted = !only_variant || strcmp(only_variant, name) == 0;
             if ((int)cpu_simd_built((enum cpu_simd)simd) != simd || !wanted)
                 continue;
-            if (!only_batch)
+            if (has_stages(&s))
                 stages(&s, plan, splits[split], (enum cpu_simd)simd);
             if (threads != 1 && !only_batch)
                 whole(&s, plan, splits[split], name, 1);

@@ -204,7 +204,8 @@ int main(int argc, char **argv)
     size_t n_devices;
     static const char *const kinds[] = { "pinned", "plain", "unnamed" };
     double best = 0;
-    if (argc < 2 || (argc > 3 && sscanf(argv[3], "%dx%d", &scene.height, &scene.width) != 2)) {
+    if (argc < 2 || (argc > 3 && sscanf(argv[3], "%dx%d", &scene.height, &scene.width) != 2) || scene.height < 1 ||
+        scene.width < 1 || (argc > 4 && strcmp(argv[4], "no") != 0 && strcmp(argv[4], "full") != 0)) {
         fprintf(stderr, "usage: %s DEVICES [FRAMES [HEIGHTxWIDTH [no|full [BATCH [BINS]]]]]\n", argv[0]);
         return 2;
     }

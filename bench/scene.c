@@ -99,6 +99,7 @@ void stored_make(struct stored *stored, const struct scene *scene, size_t n)
     stored->height = (uint32_t)scene->height;
     stored->width = (uint32_t)scene->width;
     stored->coding = (hcy_bslz4_job){ .codec = HCY_CODEC_BSLZ4, .elem_size = scene->elem_size };
+    stored->pixel_type = scene->elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U32;
     stored->coding.image_bytes = (uint64_t)scene->height * (uint64_t)scene->width * scene->elem_size;
     void *image = bench_need(malloc(stored->coding.image_bytes));
     CHECK(hcy_bslz4_encode_bound(&bound, &stored->coding));
@@ -128,7 +129,12 @@ void stored_read(struct stored *stored, const char *path, const char *dataset, s
     hcy_stack *stack;
     CHECK(hcy_stack_open(&stack, path, dataset));
     const hcy_stack_info *info = hcy_stack_get_info(stack);
+    if (!info->frames || info->codec != HCY_CODEC_BSLZ4) {
+        fprintf(stderr, "%s: no frames that are coded with bitshuffle and LZ4, which is what is measured\n", path);
+        exit(1);
+    }
     stored->coding = hcy_pipeline_source_of(info).coding;
+    stored->pixel_type = info->pixel_type;
     stored->height = info->height;
     stored->width = info->width;
     for (uint64_t i = 0; i < info->frames && stored->n < most && stored->n < STORED_FRAMES; i++) {

@@ -40,6 +40,7 @@ void scene_draw(void *image, const struct scene *scene, uint64_t number);
 enum { STORED_FRAMES = 256 };
 struct stored {
     hcy_bslz4_job coding;
+    uint32_t pixel_type; /* HCY_PIXEL_* */
     uint32_t height, width;
     size_t n, bytes; /* frames, and of all of them */
     struct stored_frame {
@@ -51,7 +52,7 @@ struct stored {
 /* EIGER 4M, 4 bytes a pixel, flat: n frames. */
 void stored_make_flat(struct stored *stored, size_t n);
 void stored_make(struct stored *stored, const struct scene *scene, size_t n);
-/* The first frames of a stack, `most` of them. */
+/* The first frames of a stack with filter 32008 and LZ4, `most` of them. */
 void stored_read(struct stored *stored, const char *path, const char *dataset, size_t most);
 void stored_free(struct stored *stored);
 
