@@ -49,7 +49,7 @@ for sub in integrate plot info simulate devices bench; do
     check "halcyon $sub --help is the same" \
         sh -c "'$halcyon' help $sub >a && '$halcyon' $sub --help >b && cmp a b"
 done
-check 'halcyon integrate --help is one screen' sh -c "test \`grep -vc '^Built without' a.integrate\` -le 50"
+check 'halcyon integrate --help is one screen' sh -c "test \`sed '/^Built without/,\\$d' a.integrate | wc -l\` -le 50"
 check '... of 80 columns' not grep -E '^.{81}' a.integrate
 check '... in groups' grep -q '^Bins:$' a.integrate
 check '... without what is rare' not grep -e --two-stage a.integrate
