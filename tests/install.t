@@ -136,7 +136,14 @@ if command -v bash >/dev/null; then
     n_times() { equals "`wc -l <configured | tr -d ' '`" "$1"; }
     check './quickstart' quickstart
     check '... configures with what there is' told ''
+    # What is compiled with a prefix inside.
+    (cd "$top_srcdir" && grep -rlE 'HCY_(PLUGIN|READER)DIR' hal src backends) | sed 's/\.c$/.lo/' >inside
+    while read -r object; do
+        mkdir -p "tree/build/${object%/*}"
+        : >"tree/build/$object"
+    done <inside
     check './quickstart --prefix DIR' quickstart --prefix "$work/inst"
+    check '... compiles again what has the old one inside' sh -c 'test -s inside && ! find tree/build -name "*.lo" | grep .'
     check '... configures again, as it was but for the prefix' told "--with-care --prefix=$work/inst"
     check '... says how to install' sh -c "env PATH='$work/bin:$PATH' CC=cc bash tree/quickstart --prefix=$work/inst |
         grep 'install it in $work/inst: make -C build install'"
@@ -153,7 +160,7 @@ if command -v bash >/dev/null; then
     check 'what is no compiler' refused 1 'please install: a C compiler' \
         env PATH="$work/bin:$PATH" CC='env no-compiler' bash tree/quickstart
 else
-    for what in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do skip "./quickstart: no bash ($what)"; done
+    for what in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do skip "./quickstart: no bash ($what)"; done
 fi
 echo "1..$n"
 exit $failed
