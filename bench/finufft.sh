@@ -1,5 +1,5 @@
 #!/bin/sh
-# Non-uniform FFTs beside FINUFFT, in one run on one machine, as the README's table in Markdown: one thread and all,
+# Non-uniform FFTs beside FINUFFT, in one run on one machine, as a table in Markdown: one thread and all,
 # points that are uniform and in a cluster (cells of 1e-6); the rows themselves go to stderr.  About 4 minutes.
 #
 # usage: bench/finufft.sh [OPTIONS OF halcyon bench nufft]

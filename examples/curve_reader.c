@@ -7,7 +7,7 @@
 
 int main(int argc, char **argv)
 {
-    static char message[1 << 24];
+    static _Alignas(8) char message[1 << 24];
     if (argc < 2)
         return fprintf(stderr, "usage: curve_reader ADDRESS [FRAMES]\n"), 2;
     void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_SUB);
@@ -27,12 +27,16 @@ int main(int argc, char **argv)
         memcpy(&series, message + 16, 8);
         memcpy(&frame, message + 24, 8);
         memcpy(n, message + 32, 8);
-        double *radius = (double *)(message + head), *intensity = radius + n[0] + n[1];
         size_t most = 0, bins = flags & 2 ? 0 : n[1] ? (size_t)n[0] * n[1] : n[0];
+        /* Whoever sent it: all of it is in the message before it is looked at. */
+        if (head < 64 || head % 8 || head > (uint32_t)size || bins > sizeof message ||
+            bins + n[0] + n[1] > (size - head) / sizeof(double))
+            return fprintf(stderr, "a message of %d bytes does not hold what it says\n", size), 1;
+        const double *radius = (double *)(message + head), *intensity = radius + n[0] + n[1];
         for (size_t i = 1; i < bins; i++)
             most = intensity[i] > intensity[most] ? i : most;
-        printf("%llu %llu %14.6e %14.6e %s\n", (unsigned long long)series, (unsigned long long)frame,
-               bins ? radius[most % n[0]] : 0, bins ? intensity[most] : 0, message + 40);
+        printf("%llu %llu %14.6e %14.6e %.*s\n", (unsigned long long)series, (unsigned long long)frame,
+               bins ? radius[most % n[0]] : 0, bins ? intensity[most] : 0, (int)head - 40, message + 40);
         fflush(stdout);
     }
     return 0;

@@ -34,7 +34,7 @@ static int make_matrices(struct fields *f, const struct ranks *r)
     const int64_t n = info.local_shape[0], shape[3] = { n, SHOTS, RECEIVERS };
     double *g = malloc(((size_t)n * SHOTS * RECEIVERS * 2 + 1) * sizeof *g);
     if (!g)
-        return HCY_ENOMEM;
+        return hcy_fail(HCY_ENOMEM, "out of memory for %d matrices", (int)n);
     for (int64_t i = 0; i < n * SHOTS * RECEIVERS; i++) {
         const int64_t k = info.first + i / (SHOTS * RECEIVERS);
         const double far = fabs((double)(i / RECEIVERS % SHOTS) - (double)(i % RECEIVERS)),

@@ -43,7 +43,7 @@ static int make_shots(struct survey *s, const struct ranks *r, int64_t first, in
     const int64_t pixels = PIXELS;
     double *rows = malloc(((size_t)n * ROWS * PIXELS + 1) * sizeof *rows), truth[PIXELS] = { 0 };
     if (!rows)
-        return HCY_ENOMEM;
+        return hcy_fail(HCY_ENOMEM, "out of memory for the rows of %d shots", (int)n);
     for (int64_t k = 0; k < n * ROWS; k++)
         fill_row(rows + k * PIXELS, (int)(first + k / ROWS), (int)(k / TIMES % RECEIVERS), (int)(k % TIMES));
     /* A flat reflector, and one that dips. */

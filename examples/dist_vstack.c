@@ -24,7 +24,7 @@ static int make_stack(struct problem *p, hcy_dist *comm, const hcy_dist_info *in
     const int64_t columns = COLUMNS, n = info->n_ranks, all_rows = n * ROWS + n * (n - 1) / 2;
     int64_t rows[4096], mine[2] = { ROWS + info->rank, COLUMNS };
     if (n > 4096)
-        return HCY_ERANGE;
+        return hcy_fail(HCY_ERANGE, "more than 4096 ranks");
     for (int r = 0; r < n; r++)
         rows[r] = ROWS + r;
     int status = hcy_dist_layout_blocks(&p->rows, comm, 1, &all_rows, 0, rows);

@@ -58,6 +58,42 @@ static void whole_message(struct wire *push, struct wire *pull)
     wire_message_free(message);
 }
 
+/* The example that reads curves looks at nothing that lies behind a message.  XPUB hears when somebody listens. */
+static void read_example(uint32_t head, uint32_t n_radial, uint32_t n_azim, const char *want)
+{
+    char message[64 + 5 * sizeof(double)] = "HCYCURV1", heard[16], command[1024], line[200] = "";
+    const char *build = getenv("top_builddir");
+    const int wait = 20000;
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_XPUB);
+    zmq_setsockopt(socket, ZMQ_RCVTIMEO, &wait, sizeof wait);
+    zmq_bind(socket, address);
+    snprintf(command, sizeof command, "exec '%s/examples/curve_reader' '%s' 1 2>&1", build ? build : ".", address);
+    FILE *reader = popen(command, "r");
+    memcpy(message + 8, &head, 4);
+    memcpy(message + 32, &n_radial, 4);
+    memcpy(message + 36, &n_azim, 4);
+    strcpy(message + 40, "unit");
+    bool sent = zmq_recv(socket, heard, sizeof heard, 0) > 0 && zmq_send(socket, message, sizeof message, 0) > 0;
+    ok(sent && fgets(line, sizeof line, reader) && strstr(line, want), "curve_reader, of %u and %u bins behind %u bytes: %s", n_radial,
+       n_azim, head, want);
+    pclose(reader);
+    zmq_close(socket);
+    zmq_ctx_term(context);
+}
+
+static void test_example(void)
+{
+    if (TAP_THREAD_SANITIZER) {
+        skip(5, "it does not see how ZeroMQ's threads wait for one another");
+        return;
+    }
+    read_example(64, 2, 0, "unit");
+    read_example(64, 3, 0, "does not hold");
+    read_example(64, 0x7fffffff, 0x80000001, "does not hold");
+    read_example(0x7ffffff8, 1, 0, "does not hold");
+    read_example(0, 1, 0, "does not hold");
+}
+
 int main(void)
 {
     snprintf(address, sizeof address, "ipc:///tmp/halcyon-wire-%ld", (long)getpid());
@@ -79,6 +115,7 @@ int main(void)
     struct wire *publish = open_end(WIRE_PUBLISH);
     is_int(wire_send(publish, parts, 1, 0), 1, "what nobody listens to is sent");
     wire_close(publish, 0);
+    test_example();
     unlink(address + strlen("ipc://"));
     return done_testing();
 }
