@@ -577,7 +577,7 @@ static void test_refusals(void)
         { "y = sqrt(x, axis=0)", "there is no axis= of sqrt", HCY_EINVAL },
         { "y = min(x, x, axis=0)", "of min", HCY_EINVAL },
         { "y = sum(axis=0)", "nothing is called axis", HCY_EINVAL },
-        { "y = sum(x, axis=0)", "shape (3,) does not go with others of (4,)", HCY_EINVAL },
+        { "y = sum(x, axis=0)", "shape (3,) does not go with one of (4,)", HCY_EINVAL },
         { "y = sum(index*x, axis=0)", "`index` is not to be had", HCY_EUNSUPPORTED },
         { "y = max(none, axis=0)", "no smallest or largest", HCY_EINVAL },
         { "y = sum(x, axis=0, axis=1)", "column 20: this argument stands twice", HCY_EINVAL },

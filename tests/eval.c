@@ -623,6 +623,25 @@ static void test_powers_of_numbers(void)
         hcy_array_release(all[i]);
 }
 
+/* A quotient of integers is one of their real numbers: what stands in the text need not fit the array's type. */
+static void test_quotients_of_integers(void)
+{
+    static const char *const texts[] = { "y = x / 256", "y = 1000 / x", "y = x / -3", "y = x / n", "y = x / (2 - 4)" };
+    const int64_t one = 1;
+    const uint8_t number = 200;
+    const double wanted[] = { 200.0 / 256, 5, 200.0 / -3, 0.02, -100 };
+    double got = 0;
+    hcy_array *x = array_of(HCY_UINT8, 1, &one, &number), *y = empty_of(HCY_FLOAT64, 1, &one);
+    for (size_t i = 0; i < 5; i++) {
+        st_ok(HCY_EVAL(queue, texts[i], hcy_op_array("y", y), hcy_op_array("x", x), hcy_op_integer("n", 10000)), "%s",
+              texts[i]);
+        st_ok(hcy_array_to_host(&got, queue, y), "is read");
+        ok(got == wanted[i], "and is %g: %g", wanted[i], got);
+    }
+    hcy_array_release(x);
+    hcy_array_release(y);
+}
+
 /* Casts to shorter floats round, of numbers as of arrays, whatever is made of them. */
 static void test_short_numbers(void)
 {
@@ -765,6 +784,7 @@ static void test_errors(void)
         { "y = 3x", "column 6" },
         { "i = i - n", "n is -1, which does not fit uint8" },
         { "y = z", "shape (4,) does not go" },
+        { "y = z + once", "shape (4, 4) does not go with one of (3,)" },
         { "y = x // x", "there is no // of float32" },
         { "n = x", "no array to write to is called n" },
         { "y = x $ x", "column 7: an operator" },
@@ -858,6 +878,7 @@ int main(int argc, char **argv)
     test_scalars();
     test_short_numbers();
     test_powers_of_numbers();
+    test_quotients_of_integers();
     test_threads();
     test_overlap();
     test_errors();

@@ -342,13 +342,12 @@ static struct hcy__made call_arithmetic(struct hcy__emitter *e, const struct hcy
     struct hcy__made scaled;
     if (scale_complex(e, &scaled, function, args))
         return scaled;
-    hcy__emit_together(e, args, 2, &type);
-    /* A quotient of integers is real. */
-    if (function == HCY__FN_DIV && hcy__kind_of(type.dtype) < HCY__KIND_REAL) {
-        type.dtype = HCY_FLOAT64;
+    /* A quotient of integers is real: they are made so before they meet, so that 256 and -1 need not fit a uint8. */
+    if (function == HCY__FN_DIV && hcy__kind_of(args[0].type.dtype) < HCY__KIND_REAL &&
+        hcy__kind_of(args[1].type.dtype) < HCY__KIND_REAL)
         for (int i = 0; i < 2; i++)
-            args[i] = hcy__emit_cast(e, args[i], type.dtype);
-    }
+            args[i] = hcy__emit_as_real(e, args[i]);
+    hcy__emit_together(e, args, 2, &type);
     struct hcy__made a = args[0], b = args[1], y = { type, -1, -1 };
     enum hcy_eval_type t = hcy__register_of(type.dtype);
     if (is_complex(&a)) {

@@ -11,6 +11,16 @@ struct axis {
     int64_t size, strides[HCY_EVAL_OPERANDS];
 };
 
+/* Of arrays before number k the one that has this size, not 1, so many axes from the last one. */
+static const hcy_array *find_size(const struct hcy__operands *o, int k, int64_t size, int axis)
+{
+    const hcy_array *x = NULL;
+    for (int i = 0; i < k && !x; i++)
+        if (o->arrays[i] && o->arrays[i]->rank > axis && o->arrays[i]->shape[o->arrays[i]->rank - 1 - axis] == size)
+            x = o->arrays[i];
+    return x;
+}
+
 int hcy__find_shape(int64_t *shape, int *rank, const struct hcy__operands *o, const char *text)
 {
     char a[200], b[200];
@@ -25,10 +35,11 @@ int hcy__find_shape(int64_t *shape, int *rank, const struct hcy__operands *o, co
         const hcy_array *x = o->arrays[k];
         for (int d = 0; x && d < x->rank; d++) {
             int64_t *size = &shape[d + *rank - x->rank];
-            if (*size != 1 && x->shape[d] != 1 && *size != x->shape[d])
-                return hcy_fail(HCY_EINVAL, "\"%.200s\": an array of shape %s does not go with others of %s",
-                                text, hcy__shape_text(a, x->rank, x->shape),
-                                hcy__shape_text(b, *rank, shape));
+            if (*size != 1 && x->shape[d] != 1 && *size != x->shape[d]) {
+                const hcy_array *y = find_size(o, k, *size, x->rank - 1 - d);
+                return hcy_fail(HCY_EINVAL, "\"%.200s\": an array of shape %s does not go with one of %s", text,
+                                hcy__shape_text(a, x->rank, x->shape), hcy__shape_text(b, y->rank, y->shape));
+            }
             if (x->shape[d] != 1)
                 *size = x->shape[d];
         }

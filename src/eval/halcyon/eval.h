@@ -19,7 +19,8 @@
  *
  *   operators   || && ! (of truth)  | ^ & ~ (of bits)  == != < <= > >=  + - * / // % **, unary + -; as in Python
  *               comparisons bind less than |.  // and % are integers' and round towards minus infinity; / of integers
- *               is float64; x ** y, or pow(x, y), of integers wraps, and a negative y makes the reciprocal towards zero
+ *               is of them as float64, so that 256 may divide a uint8; x ** y, or pow(x, y), of integers wraps, and a
+ *               negative y makes the reciprocal towards zero
  *   numbers     1, 2.5e-3, 4j, pi; `index` is an element's number in C order, int64
  *   elementwise abs(x) abs2(x) sign(x) sqrt(x) floor(x) ceil(x) round(x) conj(x) real(x) imag(x) complex(x, y)
  *               minimum(x, y) maximum(x, y) clip(x, low, high) where(c, x, y) fma(x, y, z) isnan(x) copysign(x, y),
@@ -39,7 +40,9 @@
  *               mean(x))), two passes; norm(x) is of integers as float64, and so are means of those of 64 bits; norm1()
  *               and norminf() of those with a sign are int64, and dot(x, y) is of products that wrap.  norm(x) is the
  *               root of the sum of squares, one pass: of numbers below 1e-162 they are 0, above 1.4e154 infinite, and
- *               norm(x / norminf(x)) * norminf(x) is for these
+ *               norm(x / norminf(x)) * norminf(x) is for these.  min(x, y) and max(x, y) are minimum() and maximum():
+ *               a second argument is no axis.  Complex numbers have neither these nor prod(); times(a, b) = a * b; p =
+ *               reduce(times, x, 1) is their product
  *   scans       cumsum(x) cumprod(x) cummin(x) cummax(x): of each element what those up to it make, over all elements
  *               in C order or along axes, axis=1; in x's shape.  exclusive=True: up to the one before; the first is 0,
  *               1, or the end of the type (infinity) that changes nothing
