@@ -508,6 +508,21 @@ static void test_raw(void)
     is_int(hcy_host_array_read(&a, in_folder("grid.h5:/dataset")), HCY_ENOENT, "a group is no array");
 }
 
+/* HDF5 has up to 32 axes: that there are too many is said, and not that the numbers are none. */
+static void test_many_axes(void)
+{
+    const hsize_t ones[9] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    hcy_host_array a = HCY_HOST_ARRAY_INIT;
+    hid_t file = H5Fcreate(in_folder("axes.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+          space = H5Screate_simple(9, ones, NULL),
+          data = H5Dcreate2(file, "data", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dclose(data);
+    H5Sclose(space);
+    H5Fclose(file);
+    is_int(hcy_host_array_read(&a, in_folder("axes.h5")), HCY_EFORMAT, "nine axes");
+    ok(strstr(hcy_last_error()->text, "more than 8 axes"), "... %s", hcy_last_error()->text);
+}
+
 /* The header of an image [2][3][4] of a type, where ISMRMRD's 198 bytes have it. */
 static void check_image_head(const char *path, const char *name, int data_type, int image_type)
 {
@@ -599,6 +614,7 @@ int main(void)
     test_nifti();
 #ifdef HAVE_HDF5
     test_raw();
+    test_many_axes();
     test_images();
     test_null_space();
 #else

@@ -76,9 +76,13 @@ static int take_array_shape(hcy_host_array *a, hid_t dataset)
 
 static int take_array_head(hcy_host_array *a, int *style, hid_t dataset, const char *file, const char *name)
 {
-    return take_type(a, style, dataset) || take_array_shape(a, dataset)
-               ? hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file, name)
-               : 0;
+    const bool is_number = !take_type(a, style, dataset);
+    if (is_number && !take_array_shape(a, dataset))
+        return 0;
+    return is_number && a->rank > HCY_HOST_ARRAY_MAX_RANK
+               ? hcy_fail(HCY_EFORMAT, "%s:%s: an array of more than %d axes", file, name, HCY_HOST_ARRAY_MAX_RANK)
+               : hcy_fail(HCY_EFORMAT, "%s:%s: no array of integers, float or double, nor complex of these", file,
+                          name);
 }
 
 static int read_data(hcy_host_array *a, hid_t dataset, const char *file, const char *name)
