@@ -346,10 +346,15 @@ static int prepare_tables(hcy_buffer **tables, hcy_kernel *kernel, const hcy_spa
         return hcy__unsupported(kernel->dev, "kernels with tables");
     hcy_block block = { 0 };
     const hcy_backend_ops *ops = kernel->dev->backend->ops;
+    const bool is_few = few && HCY_HAS_OP(ops, prepare_few);
     fenv_t floats;
     /* The host's thread has a share in the tables, whose bits must be those that any other thread makes. */
     hcy__plain_floats(&floats);
-    status = (few && HCY_HAS_OP(ops, prepare_few) ? ops->prepare_few : ops->prepare)(&block, kernel->impl, spans, n);
+    status = (is_few ? ops->prepare_few : ops->prepare)(&block, kernel->impl, spans, n);
+    if (status == HCY_ENOMEM) { /* tables are no buffers of the pool's, which may be holding what they lack */
+        hcy__pool_trim(kernel->dev->pool);
+        status = (is_few ? ops->prepare_few : ops->prepare)(&block, kernel->impl, spans, n);
+    }
     fesetenv(&floats);
     if (status)
         return status;

@@ -851,10 +851,53 @@ static void test_refusals(void)
     oracle_plan_free(&plan);
 }
 
+static hcy_buffer *device_buffer(hcy_device *dev, size_t size)
+{
+    hcy_buffer *b = NULL;
+    if (hcy_buffer_create(&b, dev, HCY_MEM_DEVICE, size))
+        bail_out("buffer of %zu: %s", size, hcy_last_error()->text);
+    return b;
+}
+
+/* A device whose memory is in use but for what its pool keeps. */
+static void test_kept_memory(void)
+{
+    enum { MEMORY = 1 << 20 };
+    struct oracle_plan plan;
+    hcy_device *dev = NULL;
+    hcy_kernel *kernel = NULL;
+    hcy_buffer *kept, *others, *tables = NULL;
+    char spec[300];
+    snprintf(spec, sizeof spec, "%s@memory=%d", hcy_device_get_info(devices[0])->name, MEMORY);
+    if (hcy_device_open(&dev, spec)) {
+        skip(3, "no limit for memory: %s", hcy_last_error()->text);
+        return;
+    }
+    if (oracle_plan_make(&plan, 5, ORACLE_SPLIT, 30, 31, 20, 0) || hcy_kernel_get(&kernel, dev, "azint_image"))
+        bail_out("no kernel");
+    kept = device_buffer(dev, MEMORY / 8);
+    others = device_buffer(dev, MEMORY / 8 * 7);
+    hcy_buffer_release(kept);
+    is_int(hcy_kernel_prepare(&tables, kernel, plan.spans, HCY_AZINT_SPANS), 0, "tables get what the pool keeps");
+    hcy_buffer_release(tables);
+    kept = device_buffer(dev, MEMORY / 8);
+    tables = NULL;
+    is_int(hcy_kernel_prepare_few(&tables, kernel, plan.spans, HCY_AZINT_SPANS), HCY_ENOMEM,
+           "what is in use they do not");
+    hcy_buffer_release(kept);
+    is_int(hcy_kernel_prepare_few(&tables, kernel, plan.spans, HCY_AZINT_SPANS), 0, "those for a few frames, too");
+    hcy_buffer_release(tables);
+    hcy_buffer_release(others);
+    hcy_kernel_release(kernel);
+    hcy_device_release(dev);
+    oracle_plan_free(&plan);
+}
+
 int main(int argc, char **argv)
 {
     devices_open(argc, argv);
     test_refusals();
+    test_kept_memory();
     test_damage(HCY_CODEC_BSLZ4);
     test_damage(HCY_CODEC_NONE);
     test_stored();
