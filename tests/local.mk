@@ -292,7 +292,7 @@ $(cts_launchers): tests/local.mk tests/configurations
 
 # FPGA cards.
 xrt_launchers = tests/xrt-names.t tests/xrt-programs.t tests/xrt-alloc.t tests/xrt-hang.t tests/xrt-fault.t tests/xrt-lose.t \
-    tests/xrt-shared.t tests/xrt-user.t tests/xrt-user-ddr.t
+    tests/xrt-late.t tests/xrt-shared.t tests/xrt-user.t tests/xrt-user-ddr.t
 $(xrt_launchers): tests/local.mk
 	@$(MKDIR_P) tests; what=$(@F:xrt-%.t=%); case $$what in \
 	    alloc) o='--fail-alloc 2';; hang) o='--hang-run 1';; fault) o='--fault-run 2';; lose) o='--lose-run 2';; *ddr|shared) o='-p ddr';; *) o=;; esac; \

@@ -1,14 +1,16 @@
 /* xrt.c - the XRT backend's own: names and options of cards, programs that are damaged or of others, cards that fault.
  *
- * Its argument says what is tried: "names", "programs", a "user"'s program, or how the virtual card was told to fail
- * (tests/local.mk).
+ * Its argument says what is tried: "names", "programs", a "user"'s program, results that come "late", or how the
+ * virtual card was told to fail (tests/local.mk).
  */
 #include "cts.h"
 
 #include "../backends/xrt/xclbin_format.h"
 
 #include <halcyon/eval.h>
+#include <signal.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -287,6 +289,53 @@ static void test_hang(void)
     int failed = done_testing();
     fflush(NULL);
     _exit(failed);
+}
+
+static _Alignas(4096) unsigned char late[4096];
+static volatile sig_atomic_t n_late;
+
+/* Whoever writes there first waits for half a second. */
+static void come_late(int sig)
+{
+    (void)sig;
+    if (n_late++ || mprotect(late, sizeof late, PROT_READ | PROT_WRITE))
+        _exit(99);
+    nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
+}
+
+/* One launch's runs on two units: the results of the first take longer to bring home than the second may run. */
+static void test_late(void)
+{
+    enum { FRAMES = 4 };
+    struct cts_work work;
+    int n_back = 0;
+    hcy_device *dev = cts_open_spec("xrt:0@timeout-ms=300");
+    hcy_queue *queue = cts_queue(dev);
+    if (cts_work_make(&work, dev))
+        bail_out("no work: %s", hcy_last_error()->text);
+    hcy_buffer *frames = cts_buffer(dev, FRAMES * sizeof(hcy_bslz4_frame)), *images = NULL,
+               *reports = cts_buffer(dev, FRAMES * sizeof(hcy_frame_report));
+    hcy_bslz4_frame frame;
+    int status = hcy_buffer_read_now(&frame, work.frames, 0, sizeof frame);
+    for (size_t i = 0; !status && i < FRAMES; i++)
+        status = hcy_buffer_write_now(frames, i * sizeof frame, &frame, sizeof frame);
+    if (status || hcy_buffer_import_host(&images, dev, late, sizeof late, count_done, &n_back))
+        bail_out("no frames: %s", hcy_last_error()->text);
+    work.args[1] = hcy_arg_buf(frames);
+    work.args[4] = hcy_arg_buf(images);
+    work.args[5] = hcy_arg_buf(reports);
+    sigaction(SIGSEGV, &(struct sigaction){ .sa_handler = come_late }, NULL);
+    mprotect(late, sizeof late, PROT_READ);
+    st_ok(hcy_launch(queue, work.kernel, FRAMES, work.args, CTS_WORK_ARGS), "a launch of several runs");
+    st_ok(hcy_queue_finish(queue), "whose last ended in time, though it was looked at later");
+    is_int(n_late, 1, "the first one's results came late");
+    hcy_buffer_release(images);
+    is_int(n_back, 1, "what was lent comes back");
+    hcy_buffer_release(frames);
+    hcy_buffer_release(reports);
+    cts_work_free(&work);
+    hcy_queue_release(queue);
+    hcy_device_release(dev);
 }
 
 /* Another process on the same card: says when it has done a launch and allocated, and waits until it may end. */
@@ -599,6 +648,8 @@ int main(int argc, char **argv)
         test_no_room();
     else if (!strcmp(what, "hang"))
         test_hang();
+    else if (!strcmp(what, "late"))
+        test_late();
     else if (!strncmp(what, "user", 4)) {
         platform = strcmp(what, "user-ddr") ? "hbm" : "ddr";
         test_user();

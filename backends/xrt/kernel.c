@@ -71,9 +71,13 @@ static int await_run(struct xrt_run *r)
     struct xrt_device *d = r->kernel->device;
     enum card_state state = CARD_RUNS;
     int code = 0;
-    /* Waiting in slices lets the end of the process come between. */
-    while (state == CARD_RUNS && hcy_now_ns() < r->deadline_ns)
+    bool overdue = false;
+    /* Waiting in slices lets the end of the process come between.  The last slice begins when the run is overdue: it
+     * may have ended long before, while another one's results were brought home or the process was stopped. */
+    while (state == CARD_RUNS && !overdue) {
+        overdue = hcy_now_ns() >= r->deadline_ns;
         state = card_run_wait(&code, r->handle, SLICE_MS);
+    }
     if (state == CARD_DONE)
         return 0;
     if (state == CARD_RUNS)
