@@ -630,19 +630,26 @@ static void test_mix(void)
     hcy_kernel_release(kernel);
 }
 
-/* Numbers that begin between two of a GPU's are refused; a CPU takes them. */
+/* Numbers that begin between two of a GPU's are refused, also where the memory is the program's; a CPU takes them. */
 static void test_between_numbers(void)
 {
     enum { N = 10 };
+    static _Alignas(16) double host[2 * N + 2];
     const hcy_nufft_job job = job_of(1, HCY_F64, 4, N, 10, 1, 1);
-    hcy_buffer *all = buffer(NULL, (N + 1) * 16), *between = NULL, *to = buffer(NULL, N * 16);
+    hcy_buffer *all = buffer(NULL, (N + 1) * 16), *between = NULL, *lent = NULL, *to = buffer(NULL, N * 16);
     hcy_kernel *kernel = NULL;
     if (hcy_kernel_get(&kernel, dev, "nufft_scale") || hcy_buffer_sub(&between, all, 8, N * 16))
         bail_out("%s", hcy_last_error()->text);
-    const hcy_arg args[4] = { hcy_arg_buf(between), hcy_arg_buf(to), hcy_arg_struct(&job, sizeof job),
-                              hcy_arg_buf(to) };
+    hcy_arg args[4] = { hcy_arg_buf(between), hcy_arg_buf(to), hcy_arg_struct(&job, sizeof job), hcy_arg_buf(to) };
     const bool is_cpu = !strcmp(hcy_device_get_info(dev)->backend, "cpu");
     is_int(launch_apart(kernel, 1, args, 4), is_cpu ? 0 : HCY_EINVAL, "numbers at half a number");
+    if (hcy_buffer_import_host(&lent, dev, host + 1, N * sizeof(double[2]), NULL, NULL)) {
+        skip(1, "%s", hcy_last_error()->text);
+    } else {
+        args[0] = hcy_arg_buf(lent);
+        is_int(launch_apart(kernel, 1, args, 4), is_cpu ? 0 : HCY_EINVAL, "the program's at half a number");
+        hcy_buffer_release(lent);
+    }
     hcy_kernel_release(kernel);
     hcy_buffer_release(between);
     hcy_buffer_release(all);

@@ -683,8 +683,9 @@ static void test_launches(void)
                                 .values = { 4, 1, 4, 1 } };
     const hcy_eval_strides along = { { { 1 }, { 0 }, { 1 } } };
     hcy_eval_job job;
+    static _Alignas(8) int32_t host[17];
     hcy_eval_strides strides = along;
-    hcy_buffer *b = NULL;
+    hcy_buffer *b = NULL, *lent = NULL;
     st_ok(hcy_buffer_create(&b, dev, HCY_MEM_DEVICE, 64), "a buffer");
     st_ok(hcy_buffer_write_now(b, 0, (const int64_t[8]){ 0 }, 64), "of zeros");
     for (int takes = 0; takes < 2; takes++) {
@@ -715,6 +716,11 @@ static void test_launches(void)
         job.n = 5;
         st_says(launch_pick(&job, &along, b, takes), HCY_EINVAL, "numbers do not fit", "another count than the shape's");
     }
+    if (hcy_buffer_import_host(&lent, dev, host + 1, 64, NULL, NULL))
+        skip(1, "%s", hcy_last_error()->text);
+    else
+        st_says(launch_pick(&good, &along, lent, true), HCY_ERANGE, "operand 2 does not lie", "numbers between two");
+    hcy_buffer_release(lent);
     test_sort_launches(b);
     test_value_launches(b);
     hcy_buffer_release(b);

@@ -101,7 +101,7 @@ int gpu_variant_get(struct gpu_variant **out, struct gpu_kernel *k, const char *
 bool gpu_holds(const hcy_value *v, size_t n, size_t size)
 {
     const size_t divides = size & (~size + 1), least = divides < 16 ? divides : 16;
-    return v->block && v->bytes_left / size >= n && (v->block->address + v->offset) % least == 0;
+    return v->block && v->bytes_left / size >= n && hcy__begin(v) % least == 0;
 }
 
 int gpu_step(const struct gpu_call *call, struct gpu_variant *v, const char *name,

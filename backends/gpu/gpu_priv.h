@@ -4,6 +4,7 @@
 
 #include "arguments.h"
 #include "azint/azint_job.h"
+#include "begin.h"
 #include "bslz4/bslz4_job.h"
 #include "fft_plan.h"
 #include "gpu.h"

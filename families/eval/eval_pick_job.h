@@ -4,6 +4,7 @@
 #define HCY_EVAL_PICK_JOB_H
 
 #include "arguments.h"
+#include "begin.h"
 #include "eval_pick.h"
 
 #include <halcyon/backend.h>
@@ -47,7 +48,7 @@ static inline bool hcy__pick_fits(const struct hcy__pick *p, int k)
     bool of_array = k != HCY_PICK_NUMBERS;
     size_t below = 0, above = of_array ? (size_t)job->values[HCY_PICK_PARTS] - 1 : 0,
            bytes = of_array ? (size_t)job->values[HCY_PICK_BYTES] : 8, offset = (size_t)job->offset[k];
-    bool fits = p->operands[k]->offset % bytes == 0;
+    bool fits = hcy__begin(p->operands[k]) % bytes == 0;
     for (uint32_t d = 0; d < job->rank; d++)
         fits = fits && hcy__pick_reach(&below, &above, p->strides->of[k][d], job->shape[d]);
     if (k == HCY_PICK_ARRAY)
@@ -86,7 +87,7 @@ static inline int hcy__pick_open(struct hcy__pick *p, const char *who, const hcy
 /* Whether a buffer has so many elements of this size. */
 static inline bool hcy__pick_holds(const hcy_value *v, uint64_t n, size_t size)
 {
-    return v->block && v->offset % size == 0 && v->bytes_left / size >= n;
+    return v->block && hcy__begin(v) % size == 0 && v->bytes_left / size >= n;
 }
 
 /* A launch of eval_own (owners of 4 bytes) or eval_count (of 8). */

@@ -4,6 +4,7 @@
 #define HCY_MATRIX_JOB_H
 
 #include "arguments.h"
+#include "begin.h"
 #include "matrix_format.h"
 
 #include <halcyon/backend.h>
@@ -23,7 +24,7 @@ static inline bool hcy__matrix_fits(const hcy_value *v, const hcy_matrix_job *jo
             return false;
         *(steps[d] < 0 ? &low : &high) += n * steps[d];
     }
-    return v->block && v->offset % job->bytes == 0 && low >= 0 && (uint64_t)high < v->bytes_left / width;
+    return v->block && hcy__begin(v) % job->bytes == 0 && low >= 0 && (uint64_t)high < v->bytes_left / width;
 }
 
 /* HCY_EINVAL, HCY_ERANGE: there is no such product. */
@@ -52,7 +53,7 @@ static inline int hcy__matrix_open(hcy_matrix_job *job, const hcy_value *values)
 static inline bool hcy__twice_fits(const hcy_value *v, uint32_t bytes, int64_t at, uint64_t n)
 {
     const uint64_t room = v->bytes_left / bytes;
-    return v->block && v->offset % bytes == 0 && at >= 0 && (uint64_t)at <= room && n <= room - (uint64_t)at;
+    return v->block && hcy__begin(v) % bytes == 0 && at >= 0 && (uint64_t)at <= room && n <= room - (uint64_t)at;
 }
 
 /* HCY_EINVAL: numbers that matrix_twice does not take, whatever its buffers are. */

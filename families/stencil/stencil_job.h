@@ -3,6 +3,7 @@
 #ifndef HCY_STENCIL_JOB_H
 #define HCY_STENCIL_JOB_H
 
+#include "begin.h"
 #include "stencil_arguments.h"
 #define HELPER static inline
 #include "stencil_rows.h"
@@ -44,7 +45,7 @@ static inline bool hcy__stencil_fits(const hcy_value *v, int64_t at, int64_t low
                                      uint32_t terms, uint32_t bytes)
 {
     size_t far = 0, last = 0;
-    if (!v->block || v->offset % bytes || at < 0 || low < -at || hcy_size_mul(&far, (size_t)step, terms - 1) ||
+    if (!v->block || hcy__begin(v) % bytes || at < 0 || low < -at || hcy_size_mul(&far, (size_t)step, terms - 1) ||
         hcy_size_add(&last, (size_t)at, (size_t)high) || hcy_size_add(&last, last, far))
         return false;
     return last < v->bytes_left / bytes;

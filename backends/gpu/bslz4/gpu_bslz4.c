@@ -108,7 +108,7 @@ int gpu_coded_set(struct gpu_coded *c, const struct gpu_call *call, struct gpu_c
     c->batch.chunks_size = c->chunks->bytes_left;
     c->batch.table_blocks = c->blocks->bytes_left / sizeof(hcy_bslz4_block);
     /* The fast kernels load 16 bytes at once from the beginning of a chunk. */
-    if ((c->chunks->block->address + c->chunks->offset) % 16)
+    if (hcy__begin(c->chunks) % 16)
         c->batch.fast = 0; /* its frames go the general way; what was laid out for them stays unused */
     /* A kernel writes reports and scratch by the number of frames alone, so their sizes are proved here. */
     if (!gpu_holds(c->frames, call->items, sizeof(hcy_bslz4_frame)) ||
@@ -214,7 +214,7 @@ int gpu_coded_decode(struct gpu_coded *c, const struct gpu_call *call, const hcy
 {
     struct gpu_grid grid = gpu_rest_grid(c, call);
     /* The fast kernel writes several words at once, which must be aligned in every image. */
-    if ((images->block->address + images->offset + at) % (4 * words_at_once(c)))
+    if ((hcy__begin(images) + at) % (4 * words_at_once(c)))
         c->batch.fast = 0;
     int status = gpu_coded_begin(c, call);
     /* What this step leaves out is in the list that the next one reads. */

@@ -47,19 +47,10 @@ struct gpu_fft {
     size_t n_steps;
 };
 
-static bool begins_amid_number(const hcy_value *v, size_t number)
-{
-    /* Other memory has neither address, and begins where its driver aligns it. */
-    const uint64_t begin = !v->block            ? 0
-                           : v->block->address ? v->block->address
-                                               : (uint64_t)(uintptr_t)v->block->host;
-    return (begin + v->offset) % number != 0;
-}
-
 int gpu_fft_check_begin(const hcy_value *out, const hcy_value *in, const hcy_value *work, int precision)
 {
     const size_t number = precision == HCY_F32 ? 8 : 16;
-    if (!begins_amid_number(out, number) && !begins_amid_number(in, number) && !begins_amid_number(work, number))
+    if (hcy__begin(out) % number == 0 && hcy__begin(in) % number == 0 && hcy__begin(work) % number == 0)
         return 0;
     return hcy_fail(HCY_EINVAL,
                     "FFT: memory begins amid a complex number, %zu bytes; copy what was imported to a buffer of the "
