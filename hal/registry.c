@@ -102,8 +102,10 @@ static void describe_backend(hcy_backend_info *info, const char *name)
     free(devices);
     info->n_devices = n;
     info->status = status;
-    if (status)
-        snprintf(info->reason, sizeof info->reason, "%s", hcy_last_error()->text);
+    if (status) {
+        const hcy_error *e = hcy_last_error();
+        snprintf(info->reason, sizeof info->reason, "%s%s%s", e->text, *e->vendor ? ": " : "", e->vendor);
+    }
 }
 
 int hcy_backend_list(hcy_backend_info **list, size_t *n)

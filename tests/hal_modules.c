@@ -159,7 +159,7 @@ static int little(void *context)
     return wrong;
 }
 
-/* Tables that are whole, and functions that do not do what they say. */
+/* Tables that are whole, and functions that do not do what they say, or whose vendor has words of its own for why. */
 static const struct module liars[] = {
     { "nolist", "static int lie(hcy_device_info **i, size_t *n) { *i = NULL; *n = 3; return 0; }\n"
       "OPS(sizeof ops, .list = lie, .open = open_device, .close = close_device) GOOD(\"nolist\")",
@@ -176,6 +176,10 @@ static const struct module liars[] = {
       "static int yes(void **impl, hcy_device_info *i, hcy_device *d, const hcy_spec *s)\n"
       "{ memset(i, 'x', sizeof *i); return 0; }\n"
       "OPS(sizeof ops, .list = lie, .open = yes, .close = close_device) GOOD(\"endless\")", 0, "" },
+    { "failing", "static int no(hcy_device_info **i, size_t *n)\n"
+      "{ return hcy_fail_vendor(HCY_EBACKEND, 7, \"of its driver\", \"no list\"); }\n"
+      "OPS(sizeof ops, .list = no, .open = open_device, .close = close_device) GOOD(\"failing\")",
+      HCY_EBACKEND, "no list: of its driver" },
 };
 enum { N_LIARS = sizeof liars / sizeof liars[0] };
 
