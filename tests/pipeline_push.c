@@ -549,6 +549,28 @@ static void test_endings(void)
     rig_close(&r);
 }
 
+/* A host that waits for a buffer must get it, or it would never come to its finish. */
+static void test_early_end(const char *device, uint64_t stop_at, uint64_t cancel_at, int in_place)
+{
+    struct rig r;
+    size_t taken = 0;
+    rig_open(&r, device, 4, 0);
+    r.seen.stop_at = stop_at;
+    r.seen.cancel_at = cancel_at;
+    r.push.queue = FRAMES;
+    r.push.memory = in_place ? memory : NULL;
+    r.push.memory_size = in_place ? memory_size : 0;
+    is_int(hcy_pipeline_start(r.pipeline, &r.push), 0, "%s, a sink's end at %llu, a cancellation at %llu", device,
+           (unsigned long long)stop_at, (unsigned long long)cancel_at);
+    while (taken < FRAMES && !submit(&r, taken, taken + 1))
+        taken++;
+    for (int ms = 0; ms < 10000 && atomic_load(&n_back) < taken; ms++)
+        usleep(1000);
+    is_int((intmax_t)atomic_load(&n_back), (intmax_t)taken, "all chunks come back before the finish");
+    ok(hcy_pipeline_finish(r.pipeline) != 0 && once(taken), "which says that it had ended: %s", hcy_last_error()->text);
+    rig_close(&r);
+}
+
 /* From the second frame on; by a sink, or by polling. */
 static void test_allocations(const char *device, uint32_t flags, int in_place, int polls)
 {
@@ -591,6 +613,12 @@ int main(void)
     test_poll();
     test_threads();
     test_endings();
+    for (int in_place = 0; in_place < 2; in_place++) {
+        test_early_end("null@kernels=noop@delay-us=100@lose-launch=3", 0, UINT64_MAX, in_place);
+        test_early_end("null@kernels=noop@delay-us=100", 2, UINT64_MAX, in_place);
+        test_early_end("null@kernels=noop@delay-us=100", 0, 2, in_place);
+    }
+    test_early_end("cpu@threads=1@fail-launch=2", 0, UINT64_MAX, 1);
     test_allocations("cpu@threads=2", 0, 1, 0);
     test_allocations("cpu@threads=2", 0, 0, 1);
     test_allocations("cpu@threads=2@discrete=1", 0, 0, 0);

@@ -6,7 +6,7 @@
  *               tables apart, as the readers of a stack do.  A chunk in the memory that the host has named is used
  *               where it is, held by its slot until a device has read it: by kernels that read the host's memory, by
  *               copies from memory that is registered with their device elsewhere.  Another is copied and given back
- *               at once.
+ *               at once.  When a push has ended early they give back what nobody will read any more.
  *     delivery  (a thread) hands the ring's front to the sink; without a sink hcy_pipeline_poll() does.
  *
  * Each kind of thread has its own condition (control.h), so that a chunk wakes one feeder, and not who waits for room.
@@ -43,6 +43,7 @@ struct pipe_push {
     hcy_pipeline_push_options opts;
     struct pipe_chunk *queue; /* [lock] a ring of opts.queue, `head` the oldest of n */
     size_t head, n;           /* [lock] */
+    int ends;                 /* [lock] its threads are to leave */
     uint64_t dropped;         /* [lock] since the last one that left the queue */
     int lent;                 /* the ring's front is with who polls: */
     hcy_pipeline_frame frame;
@@ -210,6 +211,27 @@ static void feed_share(struct push_feeder *f, size_t n)
     }
 }
 
+/* [lock] Of a push that has stopped, until its end: chunks of the queue, and of slots that no device will take.  A host
+ * that waits for a buffer would never come to its finish. */
+static void give_back_unread(hcy_pipeline *p)
+{
+    struct pipe_push *push = p->push;
+    struct pipe_chunk chunk;
+    for (;;) {
+        if (push->n) {
+            chunk = pop_chunk(push);
+        } else if (!hcy__slots_pop_held(&p->slots, &chunk)) {
+            if (push->ends)
+                return;
+            hcy__pipe_wait(&p->control, PIPE_CHUNKS);
+            continue;
+        }
+        hcy__pipe_unlock(&p->control);
+        hcy__chunk_give_back(p, &chunk, HCY_ECANCELLED);
+        hcy__pipe_lock(&p->control);
+    }
+}
+
 static void *feed_slots(void *feeder)
 {
     struct push_feeder *f = feeder;
@@ -230,6 +252,9 @@ static void *feed_slots(void *feeder)
     }
     hcy__pipe_unlock(&p->control);
     draw_wait(&wait);
+    hcy__pipe_lock(&p->control);
+    give_back_unread(p);
+    hcy__pipe_unlock(&p->control);
     hcy_trace_name_thread(NULL);
     return NULL;
 }
@@ -423,6 +448,9 @@ static void destroy_push(const hcy_pipeline *p, struct pipe_push *push)
 static void end_push(hcy_pipeline *p)
 {
     struct pipe_push *push = p->push;
+    hcy__pipe_lock(&p->control);
+    push->ends = 1;
+    hcy__pipe_unlock(&p->control);
     hcy__halt(&p->control);
     if (push->delivers)
         pthread_join(push->delivery, NULL);

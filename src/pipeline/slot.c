@@ -181,6 +181,20 @@ void hcy__slot_release(hcy_pipeline *p, struct pipe_slot *slot)
     hcy__pipe_unlock(&p->control);
 }
 
+int hcy__slots_pop_held(struct pipe_slots *slots, struct pipe_chunk *chunk)
+{
+    for (size_t i = 0; i < slots->n; i++) {
+        struct pipe_slot *slot = &slots->all[i];
+        /* One that is being filled is nobody's when its producers have committed. */
+        const int idle = slot->state == SLOT_READY || (slot->state == SLOT_FILLING && !slot->pending);
+        if (idle && slot->n_held) {
+            *chunk = slot->held[--slot->n_held].chunk;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void hcy__slots_empty(hcy_pipeline *p)
 {
     for (size_t i = 0; i < p->slots.n; i++)
@@ -207,6 +221,9 @@ void hcy__slot_make_ready(hcy_pipeline *p, struct pipe_slot *slot)
     slot->state = SLOT_READY;
     p->slots.n_ready++;
     hcy__pipe_wake(&p->control, PIPE_WORK);
+    /* No device takes it any more: a push gives its chunks back. */
+    if (hcy__is_stopped(&p->control))
+        hcy__pipe_wake(&p->control, PIPE_CHUNKS);
 }
 
 void hcy__slot_take(struct pipe_slots *slots, struct pipe_slot *slot)

@@ -91,6 +91,8 @@ int hcy__slots_create(hcy_pipeline *p, size_t n);
 void hcy__slots_destroy(hcy_pipeline *p);
 /* All slots are free, and what they held is given back; when no thread fills or runs one any more. */
 void hcy__slots_empty(hcy_pipeline *p);
+/* [lock] Of a run that has stopped: a chunk that a slot holds and no thread reads any more; 0: there is none now. */
+int hcy__slots_pop_held(struct pipe_slots *slots, struct pipe_chunk *chunk);
 
 /* For producers. */
 /* [lock] A place for the next ordinal, for a chunk of `size` bytes that will be written to it or is at

@@ -194,7 +194,8 @@ enum hcy_pipeline_overflow {                               /* when opts.queue fr
 
 /* A submitted chunk goes back to its host, once, unless its submit failed.  status 0: it was read;
  * HCY_ECANCELLED: the frame was dropped, or the push ended before its turn.  Called in any thread, one that
- * submits included. */
+ * submits included.  A push that ends early (its sink's status, a cancellation, no device left) gives all chunks back
+ * then, not only at finish: a host may wait for one.  (Without a sink, a poll or a submit sees a cancellation.) */
 typedef void (*hcy_pipeline_release)(void *payload, uint64_t number, int status);
 
 typedef struct hcy_pipeline_push_options {
@@ -219,12 +220,12 @@ typedef struct hcy_pipeline_push_options {
  * HCY_EINVAL: another push or bad options, as memory without its size; HCY_ENOMEM; what the devices say. */
 HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_options *opts) HCY_MUST_USE;
 
-/* One frame's chunk as stored, any alignment, unchanged until `release` (may be NULL).  `number` is the host's
- * name for it.  Results come in the order of submission: who wants frame order submits in frame order.  No
- * padding is needed; a last chunk in opts.memory is a little faster if HCY_BSLZ4_PADDING bytes of that memory
- * follow it.  Any thread; where there is no sink, in another one than polls, or with HCY_PIPELINE_REFUSE: it would wait
- * for itself.  A damaged chunk is a frame that fails, not a failure of submit; but no format here has a checksum, and
- * damage that leaves a chunk readable is not seen: a host that has one checks it.
+/* One frame's chunk as stored, any alignment, unchanged until `release` (NULL: until its result came, or finish
+ * returns).  `number` is the host's name for it.  Results come in the order of submission: who wants frame order
+ * submits in frame order.  No padding is needed; a last chunk in opts.memory is a little faster if
+ * HCY_BSLZ4_PADDING bytes of that memory follow it.  Any thread; where there is no sink, in another one than polls, or
+ * with HCY_PIPELINE_REFUSE: it would wait for itself.  A damaged chunk is a frame that fails, not a failure of submit;
+ * but no format here has a checksum, and damage that leaves a chunk readable is not seen: a host that has one checks it.
  * On failure the chunk stays the host's: HCY_EINVAL: no push, no chunk; HCY_EBUSY: no room, in a callback or with
  * HCY_PIPELINE_REFUSE; HCY_ECANCELLED; the sink's status, or the last device's, if one of these has ended the push;
  * HCY_ESTATE: a finish is at its end, and gives chunks back. */
