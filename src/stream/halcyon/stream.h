@@ -83,7 +83,11 @@ typedef struct hcy_stream_message {
     int mask_applied, flat_applied, countrate_applied; /* by the detector: 1, 0; -1: it does not say */
     int has_countrate_table;  /* which is not used: it acts on each count */
 } hcy_stream_message;
-#define HCY_STREAM_MESSAGE_INIT { .size = sizeof(hcy_stream_message) }
+#define HCY_STREAM_MESSAGE_INIT                                                                     \
+    { sizeof(hcy_stream_message), 0, 0, 0, "", 0, 0, 0, 0, 0,                                       \
+      { { "", { NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, { NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 },             \
+          { NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 } } },                                                  \
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "", 0, 0, 0, 0 }
 
 /* Takes the parts of one message apart; message->size is set before, all else is overwritten.  HCY_EFORMAT: no message
  * of these kinds; HCY_ECORRUPT: cut off, or contradicting itself; HCY_EUNSUPPORTED: pixels or a coding that Halcyon has
