@@ -451,6 +451,36 @@ static void test_poll(void)
     rig_close(&r);
 }
 
+static void *poll_until_refused(void *pipeline)
+{
+    const hcy_pipeline_frame *frame;
+    int status = 0;
+    while (!status)
+        status = hcy_pipeline_poll(&frame, pipeline, UINT64_MAX);
+    return (void *)(intptr_t)status;
+}
+
+/* A thread that polls need not know when another one finishes. */
+static void test_finish_beside_poll(void)
+{
+    struct rig r;
+    int wrong = 0;
+    rig_open(&r, "cpu@threads=1", 4, 0);
+    r.push.sink = NULL;
+    for (int i = 0; i < 50; i++) {
+        pthread_t poller;
+        void *status = NULL;
+        wrong += hcy_pipeline_start(r.pipeline, &r.push) != 0;
+        pthread_create(&poller, NULL, poll_until_refused, r.pipeline);
+        wrong += hcy_pipeline_submit(r.pipeline, chunks[0].at, chunks[0].size, 0, NULL, NULL) != 0;
+        wrong += hcy_pipeline_finish(r.pipeline) != 0;
+        pthread_join(poller, &status);
+        wrong += (intptr_t)status != HCY_ESTATE && (intptr_t)status != HCY_EINVAL; /* it comes too late */
+    }
+    is_int(wrong, 0, "a finish ends a poll of another thread");
+    rig_close(&r);
+}
+
 static void *submit_some(void *rig)
 {
     struct rig *r = rig;
@@ -611,6 +641,7 @@ int main(void)
     test_drop();
     test_refuse();
     test_poll();
+    test_finish_beside_poll();
     test_threads();
     test_endings();
     for (int in_place = 0; in_place < 2; in_place++) {

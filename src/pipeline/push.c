@@ -43,7 +43,8 @@ struct pipe_push {
     hcy_pipeline_push_options opts;
     struct pipe_chunk *queue; /* [lock] a ring of opts.queue, `head` the oldest of n */
     size_t head, n;           /* [lock] */
-    int ends;                 /* [lock] its threads are to leave */
+    int ends;                 /* [lock] a finish has come, which its threads are to leave for */
+    size_t inside;            /* [lock] threads that poll or flush: the end waits for them */
     uint64_t dropped;         /* [lock] since the last one that left the queue */
     int lent;                 /* the ring's front is with who polls: */
     hcy_pipeline_frame frame;
@@ -289,21 +290,49 @@ static void *deliver_results(void *pipeline)
     return NULL;
 }
 
-int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_t timeout_ns)
+/* The push, which stays until leave_push(). */
+static int enter_push(struct pipe_push **push, hcy_pipeline *p, int with_sink, const char *words)
 {
-    int status = hcy__check_outside(p, "hcy_pipeline_poll");
-    if (status)
-        return status;
-    if (!frame)
-        return hcy_fail(HCY_EINVAL, "hcy_pipeline_poll: no place for the frame");
-    if (!p->push || p->push->opts.sink)
-        return hcy_fail(HCY_EINVAL, "polling is for a pipeline that was started without a sink");
+    int status = 0;
+    hcy__pipe_lock(&p->control);
+    *push = p->push;
+    if (!*push || !(*push)->opts.sink != !with_sink)
+        status = hcy_fail(HCY_EINVAL, "%s", words);
+    else if ((*push)->ends)
+        status = hcy__stopped(&p->control);
+    else
+        (*push)->inside++;
+    hcy__pipe_unlock(&p->control);
+    return status;
+}
+
+static void leave_push(hcy_pipeline *p, struct pipe_push *push)
+{
+    hcy__pipe_lock(&p->control);
+    if (!--push->inside && push->ends)
+        hcy__pipe_wake(&p->control, PIPE_DONE);
+    hcy__pipe_unlock(&p->control);
+}
+
+/* 1: the ring's front is with who polls, whose it is from here, unless the push has ended meanwhile. */
+static int lend_result(hcy_pipeline *p, struct pipe_push *push)
+{
+    hcy__pipe_lock(&p->control);
+    push->lent = !push->ends;
+    hcy__pipe_unlock(&p->control);
+    if (push->lent)
+        hcy__front_lend(p, &push->frame);
+    return push->lent;
+}
+
+static int poll_result(const hcy_pipeline_frame **frame, hcy_pipeline *p, struct pipe_push *push, uint64_t timeout_ns)
+{
     uint64_t now = hcy_now_ns(), end = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
     *frame = NULL;
     /* The last one polled was lent until now. */
-    if (p->push->lent)
+    if (push->lent)
         hcy__front_retire(p);
-    p->push->lent = 0;
+    push->lent = 0;
     for (;; now = hcy_now_ns()) {
         hcy__pipe_lock(&p->control);
         heed_cancel(p);
@@ -314,16 +343,28 @@ int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_
             return 0;
         /* In steps, so that a cancellation is seen: it cannot wake anybody. */
         int found = hcy__front_wait(p, now >= end || end - now < PIPE_TICK_NS ? end : now + PIPE_TICK_NS);
-        if (found < 0)
+        if (found < 0 || (found && !lend_result(p, push)))
             return hcy__stopped(&p->control);
-        if (found) {
-            hcy__front_lend(p, &p->push->frame);
-            p->push->lent = 1;
-            *frame = &p->push->frame;
-        }
+        if (found)
+            *frame = &push->frame;
         if (found || hcy_now_ns() >= end)
             return 0;
     }
+}
+
+int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *p, uint64_t timeout_ns)
+{
+    struct pipe_push *push = NULL;
+    int status = hcy__check_outside(p, "hcy_pipeline_poll");
+    if (!status && !frame)
+        status = hcy_fail(HCY_EINVAL, "hcy_pipeline_poll: no place for the frame");
+    if (!status)
+        status = enter_push(&push, p, 0, "polling is for a pipeline that was started without a sink");
+    if (!status) {
+        status = poll_result(frame, p, push, timeout_ns);
+        leave_push(p, push);
+    }
+    return status;
 }
 
 /* --- Beginning and end --- */
@@ -452,6 +493,11 @@ static void end_push(hcy_pipeline *p)
     push->ends = 1;
     hcy__pipe_unlock(&p->control);
     hcy__halt(&p->control);
+    /* A poll or a flush that is under way hears that the run has ended. */
+    hcy__pipe_lock(&p->control);
+    while (push->inside)
+        hcy__pipe_wait(&p->control, PIPE_DONE);
+    hcy__pipe_unlock(&p->control);
     if (push->delivers)
         pthread_join(push->delivery, NULL);
     /* Who polled has the last frame until here; its result goes back to the idle ones. */
@@ -571,18 +617,23 @@ int hcy_pipeline_submit(hcy_pipeline *p, const void *chunk, size_t size, uint64_
 
 int hcy_pipeline_flush(hcy_pipeline *p)
 {
+    struct pipe_push *push;
+    hcy_error error;
     int status = hcy__check_outside(p, "hcy_pipeline_flush");
+    if (!status)
+        status = enter_push(&push, p, 1, "flushing is for a pipeline that was started with a sink");
     if (status)
         return status;
-    if (!p->push || !p->push->opts.sink)
-        return hcy_fail(HCY_EINVAL, "flushing is for a pipeline that was started with a sink");
     hcy__pipe_lock(&p->control);
     /* Dropping a frame means that another was submitted, so this number never shrinks. */
     uint64_t target = hcy__stats_frames(&p->stats);
     while (!hcy__is_stopped(&p->control) && hcy__ring_emitted(&p->ring) < target)
         hcy__pipe_wait(&p->control, PIPE_DONE);
-    status = hcy__is_stopped(&p->control) ? hcy__stopped(&p->control) : 0;
+    status = hcy__stop_status(&error, &p->control);
+    if (status || hcy__ring_emitted(&p->ring) < target)
+        status = hcy__stopped(&p->control);
     hcy__pipe_unlock(&p->control);
+    leave_push(p, push);
     return status;
 }
 
