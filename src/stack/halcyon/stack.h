@@ -320,7 +320,7 @@ HCY_API int hcy_corrections_read(hcy_corrections **corrections, const hcy_stack 
                                  unsigned which) HCY_MUST_USE;
 HCY_API void hcy_corrections_free(hcy_corrections *corrections); /* NULL is fine */
 /* Lets options without a mask, or a flat, of their own point at those of `corrections`, for
- * hcy_azint_plan_create(). */
+ * hcy_azint_plan_create().  The mask has the size of the stack's frames: without a stack nothing is done. */
 HCY_API void hcy_corrections_use(hcy_azint_options *options, const hcy_corrections *corrections,
                                  const hcy_stack *stack);
 
@@ -432,7 +432,8 @@ typedef struct hcy_stack_writer_options {
  * image of whole numbers of up to 4 bytes as CBF.  A path with one %d: one file a frame, of these but HDF5.  A frame
  * that is never written is a missing chunk in HDF5, a missing file where the path has %d, and zeros elsewhere.
  * HCY_EINVAL: another suffix; HCY_EUNSUPPORTED: pixels of a type that the format lacks; HCY_ERANGE: images of 4 GiB and
- * more, or more frames than can be addressed; HCY_EIO: the file cannot be written. */
+ * more, or more frames than can be addressed; HCY_ESTATE: it exists (keep_existing; else it is replaced); HCY_EIO: it
+ * cannot be written. */
 HCY_API int hcy_stack_create(hcy_stack_writer **writer, const char *path,
                              const hcy_stack_writer_options *opts) HCY_MUST_USE;
 /* Writes a decoded frame: coded in the calling thread, so several threads may write different frames of one
@@ -503,7 +504,7 @@ typedef struct hcy_curves_options {
  *   .edf            images in radius and azimuth (plans with n_azim bins) in single precision, one after the other.
  * Images go to .h5 too: chi[n_azim], data[frames][n_azim][n].  Curves along chi (one bin in radius) are curves.
  * HCY_EINVAL unknown suffix or the source itself, images as text, curves as EDF, regions elsewhere than in .dat, .h5,
- * HCY_ESTATE exists, HCY_EIO not writable, HCY_EUNSUPPORTED.
+ * HCY_ESTATE exists (keep_existing; else it is replaced), HCY_EIO not writable, HCY_EUNSUPPORTED.
  */
 HCY_API int hcy_curves_open(hcy_curves **curves, const char *path, const hcy_azint_plan *plan,
                             const hcy_curves_options *opts) HCY_MUST_USE;
