@@ -224,8 +224,9 @@ HCY_API int hcy_pipeline_start(hcy_pipeline *pipeline, const hcy_pipeline_push_o
  * returns).  `number` is the host's name for it.  Results come in the order of submission: who wants frame order
  * submits in frame order.  No padding is needed; a last chunk in opts.memory is a little faster if
  * HCY_BSLZ4_PADDING bytes of that memory follow it.  Any thread; where there is no sink, in another one than polls, or
- * with HCY_PIPELINE_REFUSE: it would wait for itself.  A damaged chunk is a frame that fails, not a failure of submit;
- * but no format here has a checksum, and damage that leaves a chunk readable is not seen: a host that has one checks it.
+ * with HCY_PIPELINE_REFUSE: it would wait for itself.  A damaged chunk is a frame that fails, not a failure of
+ * submit; but no format here has a checksum, and damage that leaves a chunk readable is not seen: a host that has one
+ * checks it.
  * On failure the chunk stays the host's: HCY_EINVAL: no push, no chunk; HCY_EBUSY: no room, in a callback or with
  * HCY_PIPELINE_REFUSE; HCY_ECANCELLED; the sink's status, or the last device's, if one of these has ended the push;
  * HCY_ESTATE: a finish is at its end, and gives chunks back. */
