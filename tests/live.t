@@ -303,6 +303,8 @@ check '--record, and -o of a further series' refused 2 'what a further series is
 for no_address in 127.0.0.1:9999 tcp://127.0.0.1 tcp://127.0.0.1:99999 tcp://127.0.0.1:x; do
     check "$no_address is no address" refused 2 "$no_address: .* an address is tcp://HOST:PORT" "$halcyon" integrate --stream $no_address --timeout 0
 done
+check 'nor is any of this machine, to connect to' refused 2 'an address is tcp://HOST:PORT' \
+    "$halcyon" integrate --stream 'tcp://*:9999' --timeout 0
 # What a series would be lost for is said before anyone waits for it.
 check 'a geometry that is not there, before any series' refused 1 'not.poni: there is no such file' live -p not.poni --timeout 0
 check '... an image' refused 1 'not.npy' live -p s.poni --dark not.npy --timeout 0

@@ -84,13 +84,14 @@ static int set_keys(struct wire *wire, const struct wire_options *o)
 
 static const char *const wire_ends[] = { "cannot be connected to", "cannot be bound to" };
 
-/* ZeroMQ says of a wrong one that an argument is invalid, and waits for ever for a port that there cannot be. */
-static bool is_address(const char *text)
+/* ZeroMQ says of a wrong one that an argument is invalid, and waits for ever for a port that there cannot be.  A * is
+ * any of this machine's own, which only who binds can mean. */
+static bool is_address(const char *text, int bind)
 {
     const char *port = strrchr(text, ':');
     if (strncmp(text, "tcp://", 6))
         return strstr(text, "://") != NULL;
-    if (port < text + 6)
+    if (port < text + 6 || (!bind && strchr(text, '*')))
         return false;
     size_t digits = strspn(++port, "0123456789");
     return !strcmp(port, "*") || (digits && digits < 6 && !port[digits] && atoi(port) <= 65535);
@@ -98,9 +99,9 @@ static bool is_address(const char *text)
 
 int wire_check_address(const char *address, int bind)
 {
-    return is_address(address) ? CLI_OK
-                               : cli_usage("%s: %s: an address is tcp://HOST:PORT, with a port from 0 to 65535, or "
-                                           "ipc://FILE", address, wire_ends[bind]);
+    return is_address(address, bind) ? CLI_OK
+                                     : cli_usage("%s: %s: an address is tcp://HOST:PORT, with a port from 0 to 65535, or "
+                                                 "ipc://FILE", address, wire_ends[bind]);
 }
 
 /* Each wire has a context of its own, so that the name is taken once. */
