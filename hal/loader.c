@@ -30,6 +30,7 @@
 struct slot {
     hcy_backend_info info;
     const hcy_backend *backend; /* NULL: info says why */
+    bool is_loaded;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -331,6 +332,7 @@ static int enter(struct slot *slot, const char *name)
     hcy_backend_entry_fn entry = find_entry(name, slot->info.origin, sizeof slot->info.origin);
     if (!entry)
         return hcy_last_error()->status;
+    slot->is_loaded = true;
     const hcy_backend *b = NULL;
     int status = entry(&b, HCY_BACKEND_ABI);
     if (status)
@@ -372,8 +374,9 @@ static int load_locked(const hcy_backend **backend, const char *name, hcy_backen
             snprintf(slot->info.reason, sizeof slot->info.reason, "%s%s%s", e->text, *e->vendor ? ": " : "",
                      e->vendor);
         }
-        if (*slot->info.origin)
-            n_slots++; /* what was not found at all is looked for again: it may be installed meanwhile */
+        /* What was not found, or could not be loaded, is looked for again: it may be installed meanwhile, or what that
+         * takes (a descriptor, memory) may be there. */
+        n_slots += slot->is_loaded;
     }
     if (info)
         *info = slot->info;

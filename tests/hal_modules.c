@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -284,6 +285,28 @@ static int listing(void *context)
     return right != N_MODULES ? (int)right + 1 : n_devices < 2 ? 101 : 0;
 }
 
+/* A host that has no descriptor left for a moment. */
+static int tries_again(void *context)
+{
+    struct rlimit all, none;
+    hcy_device *dev = NULL;
+    (void)context;
+    setenv("HALCYON_BACKEND_PATH", dir, 1);
+    int next = dup(1);
+    if (next < 0 || close(next) || getrlimit(RLIMIT_NOFILE, &all))
+        return 100;
+    none = all;
+    none.rlim_cur = (rlim_t)next;
+    if (setrlimit(RLIMIT_NOFILE, &none))
+        return 101;
+    int first = hcy_device_open(&dev, "good");
+    if (setrlimit(RLIMIT_NOFILE, &all))
+        return 102;
+    int second = hcy_device_open(&dev, "good");
+    hcy_device_release(dev);
+    return first != HCY_EBACKEND ? 103 : -second;
+}
+
 static void remove_directory(void)
 {
     char command[PATH_MAX];
@@ -312,6 +335,7 @@ int main(void)
     is_int(cts_child(little, (void *)(uintptr_t) "shorter"), 0, "what a short table lacks too");
     is_int(cts_child(asks_for_none, NULL), 0, "so is one that is asked for and is not there");
     is_int(cts_child(listing, NULL), 0, "all are listed, with their reasons and where they are");
+    is_int(cts_child(tries_again, NULL), 0, "one that could not be loaded is, when there are descriptors again");
 
     char path[2 * PATH_MAX];
     is_int(ask(dir, "nosuch", "nosuch", NULL), -HCY_ENODEV,
