@@ -53,8 +53,11 @@ static int check_stack(const hcy_pipeline *p, const hcy_stack *stack, uint64_t f
     const hcy_bslz4_job *coding = &p->source.coding;
     if (info->codec != coding->codec || info->elem_size != coding->elem_size ||
         info->frame_bytes != coding->image_bytes || info->pixel_type != p->source.pixel_type)
-        return hcy_fail(HCY_EINVAL, "%s: its frames are stored in another way than the pipeline was made for",
-                        info->path);
+        return hcy_fail(HCY_EINVAL,
+                        "%s: its frames (codec %u, pixel type %u, %llu bytes) are not stored as those that the pipeline "
+                        "was made for (codec %u, pixel type %u, %llu bytes)",
+                        info->path, info->codec, info->pixel_type, (unsigned long long)info->frame_bytes, coding->codec,
+                        p->source.pixel_type, (unsigned long long)coding->image_bytes);
     if (first >= last || last > info->frames)
         return hcy_fail(HCY_ERANGE, "frames %llu to %llu (not included): %s has %llu, counted from 0",
                         (unsigned long long)first, (unsigned long long)last, info->path,
