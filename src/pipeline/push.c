@@ -43,7 +43,7 @@ struct pipe_push {
     hcy_pipeline_push_options opts;
     struct pipe_chunk *queue; /* [lock] a ring of opts.queue, `head` the oldest of n */
     size_t head, n;           /* [lock] */
-    int ends;                 /* [lock] a finish has come, which its threads are to leave for */
+    int ends;                 /* [lock] a finish has come: its threads leave */
     size_t inside;            /* [lock] threads that poll or flush: the end waits for them */
     uint64_t dropped;         /* [lock] since the last one that left the queue */
     int lent;                 /* the ring's front is with who polls: */
