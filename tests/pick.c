@@ -442,6 +442,21 @@ static void test_long_order(int dtype)
     is_int((intmax_t)wrong, 0, "%s: long rows", hcy_dtype_name(dtype));
 }
 
+/* Places where the numbers stand that they are of. */
+static void test_places_in_place(void)
+{
+    const int64_t shape[2] = { 2, 4 }, numbers[8] = { 9, -7, 9, 8, 4, 3, 2, 1 }, wanted[8] = { 1, 3, 0, 2, 3, 2, 1, 0 };
+    int64_t got[8];
+    hcy_array *a = NULL;
+    int status = hcy_array_from_host(&a, dev, HCY_INT64, 2, shape, numbers);
+    if (!status)
+        status = hcy_array_argsort(queue, a, a, 1);
+    if (!status)
+        status = hcy_array_to_host(got, queue, a);
+    ok(!status && !memcmp(got, wanted, sizeof got), "argsort in place");
+    hcy_array_release(a);
+}
+
 static void test_order(int dtype)
 {
     /* A run has 8 elements, and a CPU's block 4096. */
@@ -748,6 +763,7 @@ int main(int argc, char **argv)
             (!few || types[i] == HCY_INT8 || types[i] == HCY_UINT32 || types[i] == HCY_FLOAT64))
             test_long_order(types[i]);
     test_many();
+    test_places_in_place();
     test_histogram(HCY_FLOAT64, 10, -0.3, 1.7);
     if (!few) {
         test_histogram(HCY_FLOAT64, 257, 0, 1);

@@ -87,19 +87,25 @@ static int turn_axis(hcy_array **rows, int back[HCY_ARRAY_MAX_RANK], const hcy_a
     return hcy_array_transpose(rows, array, axes);
 }
 
-/* Where in its row each element of the sorted array is, as a view of src's shape: of `wanted`, if that is not NULL and
- * lies as they are made. */
+/* Can places be made in that array?  They are written many times, so it shall be in the device's own memory. */
+static bool takes_places(const hcy_array *array, int axis)
+{
+    return axis == array->rank - 1 && !array->offset && hcy__is_contiguous(array) &&
+           hcy_buffer_mem(array->buffer) == HCY_MEM_DEVICE;
+}
+
+/* Where in its row each element of the sorted array is, as a view of src's shape; of `wanted`, if that is not NULL and
+ * takes them. */
 static int find_places(hcy_array **view, hcy_queue *queue, const hcy_array *src, int axis, const hcy_array *wanted)
 {
-    const bool fits = wanted && axis == wanted->rank - 1 && !wanted->offset && hcy__is_contiguous(wanted);
     hcy_array *rows = NULL, *keys = NULL, *places = NULL;
     int back[HCY_ARRAY_MAX_RANK];
     int status = turn_axis(&rows, back, src, axis);
     if (!status)
         status = hcy__new_numbers(&keys, queue, rows->rank, rows->shape);
     if (!status)
-        status = fits ? hcy__array_view(&places, wanted)
-                      : hcy__new_numbers(&places, queue, rows->rank, rows->shape);
+        status = wanted && takes_places(wanted, axis) ? hcy__array_view(&places, wanted)
+                                                      : hcy__new_numbers(&places, queue, rows->rank, rows->shape);
     /* Keys are there before the first place is written, also where these stand in the place of what is sorted. */
     if (!status)
         status = order_keys(queue, keys, rows);
