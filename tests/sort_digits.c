@@ -50,10 +50,11 @@ enum { MOST_PASSES = sizeof(WORD) };
 
 /* As they lie in scratch memory. */
 static struct {
-    u32 totals[MOST_PASSES * ROWS * DIGITS], told[ROWS * TILES * DIGITS], tickets[MOST_PASSES];
+    u32 totals[MOST_PASSES * ROWS * DIGITS], told[ROWS * TILES * DIGITS], needed[MOST_PASSES], tickets[MOST_PASSES];
 } scratch;
 /* Bytes of keys are words' last ones where these have places, too. */
 static u32 passes, first_shift;
+static bool packed;
 
 static void clear_all(void)
 {
@@ -61,18 +62,19 @@ static void clear_all(void)
 }
 static void totals_of_all(void)
 {
-    gpu_eval_totals(order, first_shift, passes, 2, !PLACES, words[0], (const i64 *)given, scratch.totals);
+    gpu_eval_totals(order, first_shift, passes, 2, packed, words[0], (const i64 *)given, scratch.totals);
 }
 static void bases_of_all(void)
 {
-    gpu_eval_bases(ROWS * passes, scratch.totals);
+    gpu_eval_bases(order, passes, scratch.totals, scratch.needed);
 }
+/* Words that end are values, from where they are given; others go from words[0] and back. */
 static void sweep_all(void)
 {
-    const u32 pass = (shift - first_shift) / 8;
-    const u64 place_bits = !PLACES && pass + 1 == passes ? ((u64)1 << first_shift) - 1 : 0;
-    gpu_eval_sweep(order, shift, pass, passes, place_bits, words[1 - from], places[1 - from], words[from], places[from],
-                   scratch.totals, scratch.told, scratch.tickets);
+    const bool ends = !PLACES && !packed;
+    const u64 place_bits = packed ? ((u64)1 << first_shift) - 1 : 0;
+    gpu_eval_sweep(order, shift, (shift - first_shift) / 8, passes, ends, place_bits, ends ? given : words[0], words[1],
+                   words[0], places[1], places[0], scratch.totals, scratch.told, scratch.needed, scratch.tickets);
 }
 #endif
 
@@ -144,22 +146,21 @@ static void sort_long(void)
         bail_out("no threads");
 }
 #else
-/* By so many bytes. */
+/* By so many bytes, to words[1] and places[1]. */
 static void sort_long(u32 bytes)
 {
     int failed = 0;
     memset(&scratch, 0xa5, sizeof scratch);
-    if (PLACES)
+    if (!packed)
         memcpy(words[0], given, sizeof given);
     passes = bytes;
-    first_shift = PLACES ? 0 : 64 - 8 * bytes;
+    first_shift = packed ? 64 - 8 * bytes : 0;
     failed |= lanes_run(clear_all, groups);
     failed |= lanes_run(totals_of_all, groups);
     failed |= lanes_run(bases_of_all, groups);
-    for (shift = first_shift; shift < first_shift + 8 * bytes; shift += 8) {
-        from = 1 - from;
+    for (shift = first_shift; shift < first_shift + 8 * bytes; shift += 8)
         failed |= lanes_run(sweep_all, groups);
-    }
+    from = 0;
     if (failed)
         bail_out("no threads");
 }
@@ -195,22 +196,31 @@ static void test_floats(i64 of)
     is_int(count_wrong(true, false), 0, "floats: elements of %d rows of %d that are not where they belong", ROWS, (int)of);
 }
 #else
-/* Numbers of so many bytes: the others are 0, and not sorted by. */
-static void test_sort(const char *what, i64 of, u32 bytes, i64 most, bool has_sign)
+/* Numbers of so many bytes, multiples of `step`: bytes below and above are not sorted by. */
+static void test_sort(const char *what, i64 of, u32 bytes, i64 most, i64 step, bool has_sign)
 {
     begin(of);
     order.sign = has_sign ? (u64)1 << 63 : 0;
     for (i64 i = 0; i < ALL; i++) {
         const u64 drawn = random64();
-        const i64 size = (i64)drawn % most;
+        const i64 size = (i64)drawn % most * step;
         given[i] = (WORD)(has_sign && drawn >> 40 & 1 ? -size - 1 : size);
     }
     if (of > TILE)
         sort_long(bytes);
     else
         sort_short();
-    is_int(count_wrong(PLACES || of <= TILE, of > TILE), 0,
+    is_int(count_wrong(of <= TILE || !(PLACES || packed), of > TILE && (PLACES || packed)), 0,
            "%s: elements of %d rows of %d that are not where they belong", what, ROWS, (int)of);
+}
+
+/* Passes in which tiles were dealt. */
+static int count_passes(void)
+{
+    int n = 0;
+    for (u32 p = 0; p < passes; p++)
+        n += scratch.tickets[p] != 0;
+    return n;
 }
 
 /* Groups run one after another here, and find all told: so here is a tile that waits, in an even pass and in an odd
@@ -251,16 +261,23 @@ int main(void)
     test_floats(77);
     test_floats(1);
 #elif !PLACES
-    test_sort("numbers of 3 bytes", LENGTH, 3, 1 << 23, true);
-    test_sort("of 4 bytes without a sign", LENGTH, 4, (i64)1 << 32, false);
-    test_sort("of a byte", LENGTH, 1, 256, false);
+    test_sort("values of 8 bytes", LENGTH, 8, INT64_MAX, 1, true);
+    test_sort("values of which two bytes differ", LENGTH, 8, 1 << 16, 1 << 24, false);
+    is_int(count_passes(), 2, "... which are all that is sorted by");
+    test_sort("values of which one does", LENGTH, 8, 256, 1 << 16, false);
+    packed = true;
+    test_sort("numbers of 3 bytes", LENGTH, 3, 1 << 23, 1, true);
+    test_sort("of 4 bytes without a sign", LENGTH, 4, (i64)1 << 32, 1, false);
+    test_sort("of a byte", LENGTH, 1, 256, 1, false);
+    test_sort("of 4 bytes of which two differ", LENGTH, 4, 1 << 16, 1 << 8, false);
+    test_sort("all alike", LENGTH, 4, 1, 1, false);
 #else
-    test_sort("numbers of 8 bytes", LENGTH, 8, INT64_MAX, true);
-    test_sort("of 2 bytes without a sign", LENGTH, 2, 1 << 16, false);
-    test_sort("few different ones", LENGTH, 1, 3, false);
-    test_sort("all alike", LENGTH, 1, 1, false);
-    test_sort("a tile", TILE, 8, INT64_MAX, true);
-    test_sort("less than one", 77, 1, 100, false);
+    test_sort("numbers of 8 bytes", LENGTH, 8, INT64_MAX, 1, true);
+    test_sort("of which two differ", LENGTH, 8, 1 << 16, 1 << 16, false);
+    test_sort("few different ones", LENGTH, 8, 3, 1, false);
+    test_sort("all alike", LENGTH, 8, 1, 1, false);
+    test_sort("a tile", TILE, 8, INT64_MAX, 1, true);
+    test_sort("less than one", 77, 1, 100, 1, false);
     test_waiting();
 #endif
     return done_testing();

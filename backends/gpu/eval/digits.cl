@@ -25,7 +25,8 @@ struct tile {
     u64 row, number, first;
     u32 size;
 };
-/* Its row where elements go, and its elements; places NULL_PTR: they are where they are.  place_bits: as of a sweep. */
+/* Its row where elements go, and its elements; to_words NULL_PTR: only places do, which are place_bits of words that do
+ * not have them beside; places NULL_PTR: they are where they are. */
 struct dealt {
     WORD *to_words;
     i64 *to_places;

@@ -6,6 +6,7 @@
  * Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016).  Groups take tiles in their order, so
  * that whom a group waits for has begun, and waits for nobody behind it.  What is told are words of two bits, which
  * say what it is, and of a number; passes by turns call them otherwise, and find nothing told by the pass before.
+ * A pass whose digits are all the same, as the upper ones of small integers, is left out.
  *
  * A lane has its elements in registers, every 32nd of those that follow one another in its warp, so that memory is
  * read side by side.  Local memory is what takes the time: each lane sets its bit in a word of its digit, and what it
@@ -160,10 +161,10 @@ DEVICE void deal_tile(NEAR struct near_tile *n, const struct gpu_order *o, u32 s
         if (p < t->size) {
             const WORD word = n->words[p];
             to[k] = p + n->shifts[digit_of(word, o, shift)];
-            if (d->place_bits)
-                d->to_places[to[k]] = (i64)(word & (WORD)d->place_bits);
-            else
+            if (d->to_words)
                 d->to_words[to[k]] = word;
+            else if (!PLACES)
+                d->to_places[to[k]] = (i64)(word & (WORD)d->place_bits);
         }
     }
 #if PLACES
@@ -249,36 +250,65 @@ void gpu_eval_totals(struct gpu_order o, u32 shift, u32 passes, u64 parts, u32 p
     }
 }
 
-/* Of n rows' and passes' digits: how many have each to where they begin. */
+/* Of each row's and pass's digits: how many have each to where they begin; `needed`: passes of which a row has several
+ * digits. */
 KERNEL GROUP_OF(GROUP_SIZE)
-void gpu_eval_bases(u64 n, BUFFER(u32, totals))
+void gpu_eval_bases(struct gpu_order o, u32 passes, BUFFER(u32, totals), BUFFER(u32, needed))
 {
-    OPEN(u32, totals)
+    OPEN(u32, totals) OPEN(u32, needed)
     LOCAL u32 room[ROOM_TO_SUM];
-    for (u64 r = GROUP; r < n; r += GROUPS) {
+    for (u64 r = GROUP; r < o.rows * passes; r += GROUPS) {
         u32 *mine = totals + r * DIGITS, sum = 0, all;
         EACH_DIGIT(d)
             sum += mine[d];
         sum = sum_before(room, sum, &all);
         EACH_DIGIT(d) {
             const u32 have = mine[d];
+            if (have && have < o.length)
+                tell(&needed[r % passes], 1);
             mine[d] = sum;
             sum += have;
         }
     }
 }
 
-/* Pass number `pass` of `passes`.  In the first one, of shift 0 where there are places, these are where elements are.
- * place_bits: 0, or those of a word that are its place; then places are written, not words.  `told` is what tiles tell,
- * and of `tickets` the pass's says which tile is next. */
-KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
-void gpu_eval_sweep(struct gpu_order o, u32 shift, u32 pass, u32 passes, u64 place_bits, BUFFER(WORD, to_words),
-                    BUFFER(i64, to_places), BUFFER(const WORD, words), BUFFER(const i64, places),
-                    BUFFER(const u32, bases), BUFFER(u32, told), BUFFER(u32, tickets))
+/* Where a pass stands among those that are needed: how many are before it, and which is the last; -1: it is not. */
+DEVICE int find_turn(u32 *last, const u32 *needed, u32 pass, u32 passes)
 {
-    OPEN(WORD, to_words) OPEN(i64, to_places) OPEN(const WORD, words) OPEN(const i64, places)
-    OPEN(const u32, bases) OPEN(u32, told) OPEN(u32, tickets)
+    u32 n = 0, before = 0;
+    for (u32 p = 0; p < passes; p++) {
+        before += p < pass && needed[p];
+        n += needed[p];
+    }
+    /* Elements that are all alike move once, too. */
+    *last = n ? n - 1 : 0;
+    return needed[pass] || (pass == 0 && n == 0) ? (int)before : -1;
+}
+
+/* Pass number `pass` of `passes`: words go from words0 to words1 and words2 by turns, to words1 in the last one if
+ * `ends`, else in the first one; places, which the first one makes, to places1 in the last one.  Of words that have
+ * places, or of which place_bits are their places, the last pass writes these alone.  `told` is what tiles tell, and of
+ * `tickets` the pass's says which tile is next. */
+KERNEL GROUPS_OF(GROUP_SIZE, RESIDENT)
+void gpu_eval_sweep(struct gpu_order o, u32 shift, u32 pass, u32 passes, u32 ends, u64 place_bits,
+                    BUFFER(WORD, words0), BUFFER(WORD, words1), BUFFER(WORD, words2), BUFFER(i64, places1),
+                    BUFFER(i64, places2), BUFFER(const u32, bases), BUFFER(u32, told), BUFFER(const u32, needed),
+                    BUFFER(u32, tickets))
+{
+    OPEN(WORD, words0) OPEN(WORD, words1) OPEN(WORD, words2) OPEN(i64, places1) OPEN(i64, places2)
+    OPEN(const u32, bases) OPEN(u32, told) OPEN(const u32, needed) OPEN(u32, tickets)
     LOCAL struct near_tile near;
+    u32 last;
+    const int turn = find_turn(&last, needed, pass, passes);
+    if (turn < 0)
+        return;
+    const u32 turned = (last - (u32)turn) % 2, other = ends ? turned : (u32)turn % 2;
+    WORD *to_words = other ? words2 : words1;
+    const WORD *words = turn == 0 ? words0 : other ? words1 : words2;
+    i64 *to_places = turned ? places2 : places1;
+    const i64 *places = turned ? places1 : places2;
+    if ((u32)turn == last && !ends)
+        to_words = NULL_PTR;
     for (;;) {
         if (ITEM == 0)
             near.ticket = ATOMIC_ADD32(&tickets[pass], 1);
@@ -287,11 +317,11 @@ void gpu_eval_sweep(struct gpu_order o, u32 shift, u32 pass, u32 passes, u64 pla
             break;
         const struct tile k = find_tile(&o, near.ticket);
         const u64 row = near.ticket / o.tiles;
-        const struct dealt d = { to_words + k.row, to_places + k.row, words + k.first,
-                                 shift ? places + k.first : NULL_PTR, place_bits };
-        /* 0 says nothing in an even pass, and all in an odd one, which has nothing said by what the even one left. */
+        const struct dealt d = { to_words ? to_words + k.row : NULL_PTR, to_places + k.row, words + k.first,
+                                 turn ? places + k.first : NULL_PTR, place_bits };
+        /* 0 says nothing in an even turn, and all in an odd one, which has nothing said by what the even one left. */
         const struct sweep s = { told + row * o.tiles * DIGITS, bases + (row * passes + pass) * DIGITS, (u32)k.number,
-                                 pass % 2 ? 3 : 1, pass % 2 ? 0 : 2 };
+                                 turn % 2 ? 3 : 1, turn % 2 ? 0 : 2 };
         deal_tile(&near, &o, shift, &k, &d, &s);
         BARRIER();
     }

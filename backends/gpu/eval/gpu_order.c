@@ -46,23 +46,23 @@ static bool sweeps(const struct gpu_call *call)
     return call->kernel->ops->lanes;
 }
 
-/* Words of scratch: of each pass's digits by row, of each digit by tile, and a ticket of each pass.  Where a pass is
- * several launches, passes have the same ones, and no tickets.  n has been checked. */
+/* Words of scratch: of each pass's digits by row, of each digit by tile, and two of each pass.  Where a pass is several
+ * launches, passes have the same ones.  n has been checked. */
 struct scratch {
-    uint64_t totals, tiles, tickets;
+    uint64_t totals, tiles, passes;
 };
 
 static struct scratch scratch_of(const struct gpu_call *call, const struct digits *d)
 {
     const bool all = sweeps(call);
     return (struct scratch){ d->order.rows * DIGITS * (all ? d->passes : 1), d->order.rows * d->order.tiles * DIGITS,
-                             all ? d->passes : 0 };
+                             all ? 2 * d->passes : 0 };
 }
 
 static size_t digits_bytes(const struct gpu_call *call, const struct digits *d)
 {
     const struct scratch s = scratch_of(call, d);
-    return d->order.tiles > 1 ? (size_t)(s.totals + s.tiles + s.tickets) * sizeof(uint32_t) : 0;
+    return d->order.tiles > 1 ? (size_t)(s.totals + s.tiles + s.passes) * sizeof(uint32_t) : 0;
 }
 
 static int find_variant(struct gpu_variant **v, const struct gpu_call *call, const struct digits *d)
@@ -97,58 +97,78 @@ static int launch_pass(const struct gpu_call *call, struct gpu_variant *v, const
     return status;
 }
 
-/* What sweeps begin with: all passes' digits are counted in one go, in which keys become words. */
+/* Rows of several tiles, pass after pass from `first` to lanes by turns, so that the last one goes to lanes[0]. */
+static int launch_passes(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d,
+                         struct lane first, const struct lane lanes[2], const hcy_value *scratch)
+{
+    struct lane from = first;
+    int status = 0;
+    for (unsigned pass = 0; !status && pass < d->passes; pass++) {
+        const struct lane to = lanes[(d->passes - 1 - pass) % 2];
+        status = launch_pass(call, v, d, pass, to, from, scratch);
+        from = to;
+    }
+    return status;
+}
+
+/* What sweeps go from and to (digits_lanes.cl): packed words are made of `keys` in words[0]; `ends`: words shall end in
+ * words[1], else places alone in places[0]. */
+struct swept {
+    struct gpu_arg keys, words[3], places[2];
+    uint32_t ends;
+};
+
+/* All passes' digits are counted in one go, in which keys become words. */
 static int launch_totals(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d,
-                         struct gpu_arg words, struct gpu_arg keys, const hcy_value *scratch)
+                         const struct swept *w, const hcy_value *scratch)
 {
     const struct gpu_order *o = &d->order;
     const struct scratch s = scratch_of(call, d);
-    const uint64_t all = s.totals + s.tiles + s.tickets, scans = o->rows * d->passes;
+    const uint64_t all = s.totals + s.tiles + s.passes;
     /* Few groups that count much each, because what they have counted is added to what others have. */
     const uint64_t busy = (uint64_t)call->kernel->ops->units * 4, wanted = o->rows < busy ? busy / o->rows : 1,
                    parts = wanted < o->tiles ? wanted : o->tiles;
     const uint32_t passes = d->passes, pack = d->packed;
     const struct gpu_grid clear = gpu_groups_over(call, all, d->group, 1),
                           count = gpu_groups_over(call, o->rows * parts * d->group, d->group, 1),
-                          scan = gpu_groups_over(call, scans * d->group, d->group, 1);
-    const struct gpu_arg totals = gpu_at(scratch, 0);
+                          scan = gpu_groups_over(call, o->rows * passes * d->group, d->group, 1);
+    const struct gpu_arg totals = gpu_at(scratch, 0),
+                         needed = gpu_at(scratch, (size_t)(s.totals + s.tiles) * sizeof(uint32_t));
     int status = GPU_STEP(call, v, "gpu_eval_clear", &clear, GPU_BYTES(all), totals);
     if (!status)
         status = GPU_STEP(call, v, "gpu_eval_totals", &count, GPU_BYTES(*o), GPU_BYTES(d->shift), GPU_BYTES(passes),
-                          GPU_BYTES(parts), GPU_BYTES(pack), words, keys, totals);
-    return status ? status : GPU_STEP(call, v, "gpu_eval_bases", &scan, GPU_BYTES(scans), totals);
+                          GPU_BYTES(parts), GPU_BYTES(pack), w->words[0], w->keys, totals);
+    return status ? status
+                  : GPU_STEP(call, v, "gpu_eval_bases", &scan, GPU_BYTES(*o), GPU_BYTES(passes), totals, needed);
 }
 
-/* A pass of one launch (digits_lanes.cl). */
-static int launch_sweep(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d, unsigned pass,
-                        struct lane to, struct lane from, const hcy_value *scratch)
+/* Rows of several tiles, where a pass is one launch. */
+static int launch_sweeps(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d,
+                         const struct swept *w, const hcy_value *scratch)
 {
     const struct scratch s = scratch_of(call, d);
     const struct gpu_grid tiles = over_tiles(call, d);
-    const uint32_t shift = d->shift + 8 * pass, number = pass, passes = d->passes;
-    const uint64_t place_bits = d->packed && pass + 1 == passes ? ((uint64_t)1 << d->shift) - 1 : 0;
+    const uint32_t passes = d->passes;
+    const uint64_t place_bits = d->packed ? ((uint64_t)1 << d->shift) - 1 : 0;
     const struct gpu_arg told = gpu_at(scratch, (size_t)s.totals * sizeof(uint32_t)),
-                         tickets = gpu_at(scratch, (size_t)(s.totals + s.tiles) * sizeof(uint32_t));
-    return GPU_STEP(call, v, "gpu_eval_sweep", &tiles, GPU_BYTES(d->order), GPU_BYTES(shift), GPU_BYTES(number),
-                    GPU_BYTES(passes), GPU_BYTES(place_bits), to.words, to.places, from.words, from.places,
-                    gpu_at(scratch, 0), told, tickets);
-}
-
-/* Rows of several tiles, pass after pass from `first` to lanes by turns, so that the last one goes to lanes[0].  Sweeps
- * make packed words of `keys`, and in the end places. */
-static int launch_passes(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d,
-                         struct lane first, struct gpu_arg keys, const struct lane lanes[2], const hcy_value *scratch)
-{
-    struct lane from = first;
-    if (!scratch->block || scratch->bytes_left < digits_bytes(call, d))
-        return hcy_fail(HCY_EINVAL, "a sort: too little scratch memory");
-    int status = sweeps(call) ? launch_totals(call, v, d, first.words, keys, scratch) : 0;
-    for (unsigned pass = 0; !status && pass < d->passes; pass++) {
-        const struct lane to = lanes[(d->passes - 1 - pass) % 2];
-        status = (sweeps(call) ? launch_sweep : launch_pass)(call, v, d, pass, to, from, scratch);
-        from = to;
+                         needed = gpu_at(scratch, (size_t)(s.totals + s.tiles) * sizeof(uint32_t)),
+                         tickets = gpu_at(scratch, (size_t)(s.totals + s.tiles + passes) * sizeof(uint32_t));
+    int status = launch_totals(call, v, d, w, scratch);
+    for (uint32_t pass = 0; !status && pass < passes; pass++) {
+        const uint32_t shift = d->shift + 8 * pass;
+        status = GPU_STEP(call, v, "gpu_eval_sweep", &tiles, GPU_BYTES(d->order), GPU_BYTES(shift), GPU_BYTES(pass),
+                          GPU_BYTES(passes), GPU_BYTES(w->ends), GPU_BYTES(place_bits), w->words[0], w->words[1],
+                          w->words[2], w->places[0], w->places[1], gpu_at(scratch, 0), told, needed, tickets);
     }
     return status;
+}
+
+static int check_scratch(const struct gpu_call *call, const struct digits *d, const hcy_value *scratch)
+{
+    const size_t bytes = digits_bytes(call, d);
+    return bytes && (!scratch->block || scratch->bytes_left < bytes)
+               ? hcy_fail(HCY_EINVAL, "a sort: too little scratch memory")
+               : 0;
 }
 
 /* Words alone to `sorted`; `spare` has room for as many, and `from` is not `sorted`.  No kernel looks at what stands
@@ -157,10 +177,12 @@ static int launch_words(const struct gpu_call *call, struct gpu_variant *v, cons
                         struct gpu_arg sorted, struct gpu_arg spare, struct gpu_arg from, const hcy_value *scratch)
 {
     const struct gpu_grid tiles = over_tiles(call, d);
+    const struct swept w = { from, { from, sorted, spare }, { sorted, spare }, true };
     if (d->order.tiles == 1)
         return GPU_STEP(call, v, "gpu_eval_rows", &tiles, GPU_BYTES(d->order), GPU_BYTES(d->shift), sorted, from);
-    return launch_passes(call, v, d, (struct lane){ from, from }, from,
-                         (struct lane[]){ { sorted, sorted }, { spare, spare } }, scratch);
+    return sweeps(call) ? launch_sweeps(call, v, d, &w, scratch)
+                        : launch_passes(call, v, d, (struct lane){ from, from },
+                                        (struct lane[]){ { sorted, sorted }, { spare, spare } }, scratch);
 }
 
 /* --- Values --- */
@@ -209,9 +231,11 @@ int gpu_sort_values(const struct gpu_call *call)
     const struct gpu_arg values = gpu_at(&given[HCY_ARG_AT(eval_sort_values, values)], job->offset[0] * bytes),
                          sorted = gpu_at(&given[HCY_ARG_AT(eval_sort_values, sorted)], job->offset[1] * bytes),
                          spare = gpu_at(&given[HCY_ARG_AT(eval_sort_values, spare)], 0);
-    status = find_variant(&v, call, &d);
-    return status ? status : launch_words(call, v, &d, sorted, spare, values,
-                                          &given[HCY_ARG_AT(eval_sort_values, scratch)]);
+    const hcy_value *scratch = &given[HCY_ARG_AT(eval_sort_values, scratch)];
+    status = check_scratch(call, &d, scratch);
+    if (!status)
+        status = find_variant(&v, call, &d);
+    return status ? status : launch_words(call, v, &d, sorted, spare, values, scratch);
 }
 
 /* --- Keys and their places --- */
@@ -289,20 +313,16 @@ static int launch_merges(const struct gpu_call *call, const hcy_eval_job *job)
 
 /* A key's bytes above its place, in a word: half as much moves.  Words go from spare memory to that of the keys, and
  * to and fro. */
-static int launch_packed(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d)
+static int launch_packed(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d,
+                         const struct lane lanes[2], const hcy_value *scratch)
 {
-    const hcy_value *scratch = &call->values[HCY_ARG_AT(eval_sort, scratch)];
+    const struct gpu_arg keys = lanes[0].words, spare = lanes[1].words, places = lanes[0].places;
     const struct gpu_grid tiles = over_tiles(call, d);
     const bool one_tile = d->order.tiles == 1, ends_in_keys = one_tile || d->passes % 2;
-    struct lane lanes[2];
-    find_lanes(lanes, call);
-    const struct gpu_arg keys = lanes[0].words, spare = lanes[1].words, places = lanes[0].places;
-    if (sweeps(call) && !one_tile) {
-        const struct lane ours[2] = { { keys, places }, { spare, places } };
-        const struct lane turned[2] = { ours[1], ours[0] };
-        return launch_passes(call, v, d, ours[1], keys, ends_in_keys ? ours : turned, scratch);
-    }
     const struct gpu_arg sorted = ends_in_keys ? keys : spare;
+    if (sweeps(call) && !one_tile)
+        return launch_sweeps(call, v, d, &(struct swept){ keys, { spare, keys, spare }, { places, places }, false },
+                             scratch);
     int status = GPU_STEP(call, v, "gpu_eval_pack", &tiles, GPU_BYTES(d->order), GPU_BYTES(d->shift), spare, keys);
     if (!status)
         status = launch_words(call, v, d, sorted, ends_in_keys ? spare : keys, spare, scratch);
@@ -310,9 +330,19 @@ static int launch_packed(const struct gpu_call *call, struct gpu_variant *v, con
                                       places, sorted);
 }
 
+/* Keys to spare memory and back, and places with them. */
+static int launch_apart(const struct gpu_call *call, struct gpu_variant *v, const struct digits *d,
+                        const struct lane lanes[2], const hcy_value *scratch)
+{
+    const struct swept w = { lanes[0].words, { lanes[0].words, lanes[1].words, lanes[0].words },
+                             { lanes[0].places, lanes[1].places }, false };
+    return sweeps(call) ? launch_sweeps(call, v, d, &w, scratch) : launch_passes(call, v, d, lanes[0], lanes, scratch);
+}
+
 int gpu_sort(const struct gpu_call *call)
 {
     const hcy_eval_job *job = call->values[HCY_ARG_AT(eval_sort, job)].bytes;
+    const hcy_value *scratch = &call->values[HCY_ARG_AT(eval_sort, scratch)];
     struct gpu_variant *v = NULL;
     struct lane lanes[2];
     int status = hcy__pick_check_sort(job, call->values);
@@ -322,12 +352,9 @@ int gpu_sort(const struct gpu_call *call)
     if (way == BY_MERGES)
         return launch_merges(call, job);
     const struct digits d = key_digits(call, job);
-    status = find_variant(&v, call, &d);
-    if (!status && way == PACKED)
-        return launch_packed(call, v, &d);
     find_lanes(lanes, call);
+    status = check_scratch(call, &d, scratch);
     if (!status)
-        status = launch_passes(call, v, &d, lanes[0], lanes[0].words, lanes,
-                               &call->values[HCY_ARG_AT(eval_sort, scratch)]);
-    return status;
+        status = find_variant(&v, call, &d);
+    return status ? status : (way == PACKED ? launch_packed : launch_apart)(call, v, &d, lanes, scratch);
 }
