@@ -274,7 +274,8 @@ static void print_order(hcy_queue *queue, int dtype, const char *text, int64_t n
     hcy_array *src, *dst;
     CHECK(hcy_array_empty(&src, hcy_queue_device(queue), dtype, 1, &n));
     CHECK(HCY_EVAL(queue, text, hcy_op_array("x", src)));
-    for (int i = 0; i < 4; i++) {
+    /* Labels are outside of the bins. */
+    for (int i = 0; i < (dtype == HCY_INT64 ? 2 : 4); i++) {
         CHECK(hcy_array_empty(&dst, hcy_queue_device(queue), calls[i].dtype, 1, &calls[i].n));
         print_ordered(queue, calls[i].what, dtype, n, dst, src);
         hcy_array_release(dst);
@@ -317,6 +318,7 @@ int main(int argc, char **argv)
     print_order(queue, HCY_FLOAT32, "x = float32(sin(float64(index * 2654435761 % 4294967296)))", ordered);
     print_order(queue, HCY_INT32, "x = int32(index * 2654435761 % 4294967296 - 2147483648)", ordered);
     print_order(queue, HCY_FLOAT64, "x = sin(float64(index * 2654435761 % 4294967296))", ordered);
+    print_order(queue, HCY_INT64, "x = index * 2654435761 % 4294967296 % 1000", ordered); /* labels */
     hcy_queue_release(queue);
     hcy_device_release(dev);
     return 0;
