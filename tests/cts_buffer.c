@@ -197,6 +197,31 @@ static void test_import_twice(void)
     free(mine);
 }
 
+/* Memory that two devices have been lent, of which the first one to have it is closed. */
+static void test_import_outlives(void)
+{
+    enum { SIZE = 8192 };
+    const unsigned char seven = 7;
+    unsigned char *mine = NULL;
+    hcy_buffer *first = NULL, *second = NULL;
+    hcy_device *other = cts_open_spec(cts_spec2);
+    if (posix_memalign((void **)&mine, 4096, SIZE))
+        bail_out("out of memory");
+    if (cts_has(dev, HCY_CAP_IMPORT_HOST) && cts_has(other, HCY_CAP_IMPORT_HOST)) {
+        int status = hcy_buffer_import_host(&first, other, mine, SIZE, NULL, NULL);
+        st_ok(cts_first(status, hcy_buffer_import_host(&second, dev, mine, SIZE, NULL, NULL)), "memory for two devices");
+    }
+    hcy_buffer_release(first);
+    hcy_device_release(other);
+    if (second) {
+        st_ok(hcy_buffer_fill(queue, second, 0, SIZE, &seven, 1), "one of which is closed");
+        st_ok(hcy_queue_finish(queue), "... is there for the other");
+        ok(mine[0] == 7 && mine[SIZE - 1] == 7, "... which writes to it");
+    }
+    hcy_buffer_release(second);
+    free(mine);
+}
+
 static void test_ranges(void)
 {
     unsigned char data[64] = { 0 };
@@ -463,6 +488,7 @@ int main(int argc, char **argv)
     test_sub();
     test_import();
     test_import_twice();
+    test_import_outlives();
     test_ranges();
     test_fill();
     test_copy();

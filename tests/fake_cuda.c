@@ -63,6 +63,7 @@ static struct block {
 static struct range {
     struct range *next;
     uintptr_t begins, ends;
+    CUcontext context; /* with which it leaves, as NVIDIA's */
     bool left;
 } * registered;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -182,6 +183,11 @@ F(cuDevicePrimaryCtxRetain, CUcontext *context, CUdevice device)
 F(cuDevicePrimaryCtxRelease_v2, CUdevice device)
 {
     live[CONTEXTS]--;
+    pthread_mutex_lock(&lock);
+    for (struct range *q = registered; q && primary[device].users == 1; q = q->next)
+        if (q->context == &primary[device] && !q->left)
+            q->left = true, live[BLOCKS]--;
+    pthread_mutex_unlock(&lock);
     return primary[device].users-- > 0 ? 0 : INVALID;
 }
 F(cuCtxCreate_v2, CUcontext *context, unsigned flags, CUdevice device)
@@ -367,7 +373,7 @@ F(cuMemHostRegister_v2, void *host, size_t size, unsigned flags)
     for (struct range *q = registered; q; q = q->next)
         there |= !q->left && begins < q->ends && q->begins < ends;
     if (!there) {
-        *p = (struct range){ registered, begins, ends, false };
+        *p = (struct range){ registered, begins, ends, stack[depth - 1], false };
         registered = p;
     }
     pthread_mutex_unlock(&lock);

@@ -2,9 +2,11 @@
  *
  * CUDA registers bytes once a process, for all GPUs, and whoever unregisters them takes them from everybody: a buffer
  * that is released would take memory from under another one, whose next kernel would cost the whole device.  So the
- * buffers on each range are counted here.  A copy that leaves the range of one call fails (a driver of CUDA 13 was
- * asked), for which reason what lies half inside another range is refused.  What lies beside it, on the same page, is
- * not.
+ * buffers on each range are counted here.  What is registered also goes, from all GPUs, with the context in which that
+ * was done (two H200 were asked, driver 580): a range keeps it, so that its device may be closed.
+ *
+ * A copy that leaves the range of one call fails (a driver of CUDA 13 was asked), for which reason what lies half in
+ * another range is refused.  What lies beside it, on the same page, is not.
  */
 #include "cuda_priv.h"
 
@@ -13,6 +15,7 @@
 struct range {
     struct range *next;
     uintptr_t first, end;
+    CUdevice device; /* whose context it keeps */
     int users;
 };
 
@@ -51,11 +54,16 @@ static int register_new(bool *counted, struct cuda_device *d, uintptr_t first, s
     p = malloc(sizeof *p);
     if (!p)
         return hcy_fail(HCY_ENOMEM, "no memory to count imports by");
-    CUresult r = cu.cuMemHostRegister((void *)first, size, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICEMAP);
+    CUcontext context;
+    CUresult r = cu.cuDevicePrimaryCtxRetain(&context, d->device);
     if (!r) {
-        *p = (struct range){ all, first, end, 1 };
-        all = p;
-        return 0;
+        r = cu.cuMemHostRegister((void *)first, size, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICEMAP);
+        if (!r) {
+            *p = (struct range){ all, first, end, d->device, 1 };
+            all = p;
+            return 0;
+        }
+        cu.cuDevicePrimaryCtxRelease(d->device);
     }
     free(p);
     *counted = false;
@@ -79,8 +87,10 @@ void cuda_unregister(void *host, bool in_context)
         while (*at != p)
             at = &(*at)->next;
         *at = p->next;
-        if (in_context)
+        if (in_context) {
             cu.cuMemHostUnregister((void *)p->first);
+            cu.cuDevicePrimaryCtxRelease(p->device);
+        }
         free(p);
     }
     pthread_mutex_unlock(&lock);
