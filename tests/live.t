@@ -582,6 +582,8 @@ check '--follow and --stream' refused 2 'goes without' "$halcyon" integrate --fo
 check '--rate alone' refused 2 'are for --stream' "$halcyon" simulate s.h5 --rate 3
 check 'an address that is none: nothing is made for it' refused 2 'cannot be bound to' "$halcyon" simulate new.h5 --stream nowhere
 check '... and nothing was' not ls new.h5
+check 'an address of another machine' refused 1 'is for all that it has' \
+    "$halcyon" simulate new.h5 --stream tcp://192.0.2.1:5555 --frames 1 --shape 8x8 -q
 check 'a fault that is not known' refused 2 'faults' "$halcyon" simulate s.h5 --stream "$at" --faults lose=3
 check '--replay without an address' refused 2 'needs --stream' "$halcyon" simulate --replay 2.rec
 check '--replay and what makes frames' refused 2 'what was recorded' "$halcyon" simulate --replay 2.rec --stream "$at" --series 2

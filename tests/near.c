@@ -59,7 +59,8 @@ static void test_lists(void)
     is_int(count_near("1-2,2-3\n", 1, 3), 3, "processors named twice count once");
     is_int(count_near("\n", 0, 0), 0, "an empty list, as of a virtual machine");
     is_int(count_near("x-3\n", 0, 3), 0, "what is no list");
-    is_int(count_near("1000-18446744073709551615,70000\n", 1000, PIPE_MOST_PROCESSORS - 1), 24, "numbers beyond all");
+    is_int(count_near("1000-18446744073709551615,70000\n", 1000, PIPE_MOST_PROCESSORS - 1),
+           PIPE_MOST_PROCESSORS - 1000, "numbers beyond all");
     struct pipe_near near = { 0 };
     hcy__near_add_place(&near, "0000:ff:00.0", root);
     is_int((int64_t)near.n, 0, "a place where nothing is");

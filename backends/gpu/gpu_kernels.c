@@ -67,9 +67,13 @@ static int make_variant(struct gpu_variant **out, struct gpu_kernel *k, const ch
     snprintf(v->options, sizeof v->options, "%s", options);
     memcpy(copy, v->options, sizeof copy);
     /* The options are cut up in a copy: they are compared as one string later. */
-    for (char *word = strtok_r(copy, " ", &save); word && n < GPU_MAX_OPTIONS;
-         word = strtok_r(NULL, " ", &save))
+    char *word = strtok_r(copy, " ", &save);
+    for (; word && n < GPU_MAX_OPTIONS; word = strtok_r(NULL, " ", &save))
         list[n++] = word;
+    if (word) {
+        free(v);
+        return hcy_fail(HCY_ERANGE, "a kernel's text with more than %d options", GPU_MAX_OPTIONS);
+    }
     v->text = text;
     /* Compiling goes on under the kernel's lock: a second thread that wants the same text shall wait for
      * it and not compile it again. */

@@ -24,7 +24,9 @@ struct wire_message {
 
 static int fail_wire(const struct wire *wire, const char *what)
 {
-    return cli_error("%s: %s: %s", wire->address, what, zmq_strerror(zmq_errno()));
+    const int why = zmq_errno();
+    return cli_error("%s: %s: %s%s", wire->address, what, zmq_strerror(why),
+                     why == ENODEV || why == EADDRNOTAVAIL ? " (no address of this machine; tcp://*:PORT is for all that it has)" : "");
 }
 
 /* --- Keys --- */

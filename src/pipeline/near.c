@@ -64,21 +64,22 @@ void hcy__near_add(struct pipe_near *near, hcy_device *device, const char *sysfs
 
 void hcy__near_stay(const struct pipe_near *near)
 {
-#ifdef CPU_COUNT
-    cpu_set_t may, both;
+#ifdef CPU_COUNT_S
+    /* A kernel refuses a set that is smaller than its own, and cpu_set_t alone holds 1024. */
+    cpu_set_t may[PIPE_MOST_PROCESSORS / CPU_SETSIZE], both[PIPE_MOST_PROCESSORS / CPU_SETSIZE];
     int n = 0;
 
-    if (!near->n || sched_getaffinity(0, sizeof may, &may))
+    if (!near->n || sched_getaffinity(0, sizeof may, may))
         return;
-    CPU_ZERO(&both);
-    for (int i = 0; i < PIPE_MOST_PROCESSORS && i < CPU_SETSIZE; i++)
-        if (near->is_near[i] && CPU_ISSET(i, &may)) {
-            CPU_SET(i, &both);
+    CPU_ZERO_S(sizeof both, both);
+    for (int i = 0; i < PIPE_MOST_PROCESSORS; i++)
+        if (near->is_near[i] && CPU_ISSET_S(i, sizeof may, may)) {
+            CPU_SET_S(i, sizeof both, both);
             n++;
         }
     /* It may fail where the set has changed meanwhile: then the thread runs where it did. */
-    if (n && n < CPU_COUNT(&may))
-        (void)sched_setaffinity(0, sizeof both, &both);
+    if (n && n < CPU_COUNT_S(sizeof may, may))
+        (void)sched_setaffinity(0, sizeof both, both);
 #else
     (void)near;
 #endif

@@ -5,7 +5,7 @@
 
 #include <halcyon/device.h>
 
-#define PIPE_MOST_PROCESSORS 1024 /* those of higher numbers are never near */
+#define PIPE_MOST_PROCESSORS 4096 /* those of higher numbers are never near */
 #define PIPE_SYSFS           "/sys"
 
 struct pipe_near {
