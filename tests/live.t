@@ -58,7 +58,7 @@ no_jansson() { grep 'no jansson' run.log >/dev/null; }
 # --- The same bits as the file's ---
 for version in 1 2; do
     for encoding in bslz4 lz4 none; do
-        run 0 "s.h5 --stream-version $version --encoding $encoding" -o $version.dat -q >first.log 2>&1
+        run 0 "s.h5 --stream-version $version --encoding $encoding" -o $version.dat >first.log 2>&1
         if no_jansson; then
             skip "v$version: built without jansson"
             continue
@@ -66,6 +66,7 @@ for version in 1 2; do
         check "v$version, $encoding: the same curves as the file's" same plain.dat $version.dat
     done
 done
+check 'the summary is of a stream' grep -q 'frames/s from stream to result' run.log
 # A file of one curve is refused when a series of more begins, and nothing is left of it.
 several()
 {

@@ -372,7 +372,7 @@ int frames_run(struct frames *f)
     if (f->no_summary) {
         progress_clear(&f->progress);
     } else if (!f->quiet) {
-        progress_summary(&f->stats, f->setup);
+        progress_summary(&f->stats, f->setup, "file");
         print_failed_numbers(f);
     }
     if (status)

@@ -114,7 +114,7 @@ int integrate_report(const struct job *job, int status)
         return cli_close_stdout(status);
     }
     if (!job->values->quiet) {
-        progress_summary(stats, job->setup);
+        progress_summary(stats, job->setup, "file");
         failures_print(&job->failures);
         pixels_summary(&job->pixels);
         if (job->whole && job->written && strcmp(job->output, "-"))

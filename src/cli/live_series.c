@@ -421,7 +421,7 @@ static void print_series(struct live_series *s, const struct tally_counts *c, en
     if (v->quiet || v->json)
         return;
     if (stats)
-        progress_summary(stats, s->setup);
+        progress_summary(stats, s->setup, "stream");
     failures_print(&s->failures);
     if (s->is_prepared)
         pixels_summary(&s->plan.pixels);

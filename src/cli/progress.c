@@ -117,16 +117,16 @@ static void print_device_rate(const hcy_pipeline_device *d)
             variant, mark(d));
 }
 
-void progress_summary(const hcy_pipeline_stats *s, double setup)
+void progress_summary(const hcy_pipeline_stats *s, double setup, const char *source)
 {
     char took[32], before[32];
     fprintf(stderr, "%llu %s in %s", (unsigned long long)s->done, frames_word(s->done),
             words_of_seconds(took, s->seconds));
     /* No rate stands where nothing was done: it would say that the machine is slow. */
     if (s->done && s->seconds > 0)
-        fprintf(stderr, ": %.1f frames/s from file to result (%.2f GB/s of pixels, %.2f GB/s of the file)",
-                rate((double)s->done, s->seconds), 1e-9 * rate((double)s->bytes_raw, s->seconds),
-                1e-9 * rate((double)s->bytes_stored, s->seconds));
+        fprintf(stderr, ": %.1f frames/s from %s to result (%.2f GB/s of pixels, %.2f GB/s of the %s)",
+                rate((double)s->done, s->seconds), source, 1e-9 * rate((double)s->bytes_raw, s->seconds),
+                1e-9 * rate((double)s->bytes_stored, s->seconds), source);
     fprintf(stderr, "; preparing took %s before that; %llu failed\n", words_of_seconds(before, setup),
             (unsigned long long)s->failed);
     for (size_t i = 0; i < s->n_devices; i++)

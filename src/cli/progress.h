@@ -25,8 +25,8 @@ void progress_clear(struct progress *progress);
 /* "frame" for one, "frames" for any other number. */
 const char *frames_word(uint64_t n);
 /* Frames, and two rates: of the run, and of each device while it had work.  setup: seconds before the run, in which
- * files and devices were opened and kernels compiled. */
-void progress_summary(const hcy_pipeline_stats *stats, double setup);
+ * files and devices were opened and kernels compiled; source: what frames came from, "file" or "stream". */
+void progress_summary(const hcy_pipeline_stats *stats, double setup, const char *source);
 void progress_device_json(struct cli_json *json, const hcy_pipeline_device *device);
 
 #endif

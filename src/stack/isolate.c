@@ -296,7 +296,7 @@ static int fail_start(const hcy__reader *r, const char *program_path, int number
     if (number == ENOENT || number == EACCES)
         return hcy_fail(HCY_ENOENT,
                         "%s is to be read by a process of its own, and %.200s is not there or cannot be run (%s): "
-                        "install it, name it in HALCYON_H5_READER, or read the file without (--no-isolate)", r->path,
+                        "install it, name it in HALCYON_H5_READER, or read the file without (--no-isolate, hcy_isolation_set())", r->path,
                         program_path, words);
     return hcy_fail(number == ENOMEM ? HCY_ENOMEM : HCY_EIO, "%s: %.200s cannot be started: %s", r->path, program_path,
                     words);
