@@ -78,7 +78,7 @@ static uint64_t compiler_key(const struct cl_found *f)
 /* What our kernels are compiled with, and whether they can be. */
 static void set_up_kernels(struct cl_device *d, const struct settings *s)
 {
-    char extensions[2048], version[40];
+    char extensions[8192], version[40];
     int spaces = d->at.quirk->spaces;
     cl_text(d->at.device, CL_DEVICE_EXTENSIONS, extensions, sizeof extensions);
     cl_text(d->at.device, CL_DEVICE_VERSION, version, sizeof version);

@@ -13,7 +13,10 @@
  *   cut.c             crop, pad, scale
  *   mix.c             products of images with spectra
  *   cut_fft.c         Fourier transforms between grid and modes that leave out rows of zeros or of no interest
- *   rows.h            points of a subproblem, for one precision and vector length; points_<simd>.c compile it
+ *   cut_lead.c        the same of one long axis, with the same bits as on all devices
+ *   rows.h            points of a subproblem, for one precision and vector length, with row_sort.h and row_slopes.h;
+ *                     points_<simd>.c compile it
+ *   same.h            the same with the operations of GPUs; same_<simd>.c compile it
  *
  * Sums of floating point depend on their order.  With HCY_NUFFT_FIXED_ORDER subproblems are added in their
  * order, and points of equal place are ordered by where they stand between cells, those that are equal in this too by
