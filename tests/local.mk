@@ -77,7 +77,7 @@ tests_azint_detectors_LDADD = $(inside)
 tests_azint_loops_LDADD = $(inside)
 tests_azint_ops_LDADD = $(inside)
 tests_near_LDADD = $(inside)
-tests_near_LDFLAGS = $(wrap)sched_getaffinity -Wl,--wrap=pthread_setaffinity_np
+tests_near_LDFLAGS = $(wrap)sched_getaffinity -Wl,--wrap=sched_setaffinity -Wl,--wrap=pthread_setaffinity_np
 tests_azint_ops_CPPFLAGS = $(tests_bslz4_CPPFLAGS)
 tests_azint_kept_LDADD = $(inside)
 tests_azint_kept_LDFLAGS = $(wrap)hcy_memory_left -Wl,--wrap=fstatfs

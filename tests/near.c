@@ -135,10 +135,10 @@ static void test_threads(void)
     ok(CPU_COUNT(&left) == 1 && CPU_ISSET(own[0], &left), "and one with some does not grow");
 }
 
-/* --- A machine of 2048 processors, of which this process may use one --- */
+/* --- A machine of 2048 processors, of which this process may use two --- */
 
 enum { PROCESSORS = 2048, OURS = 1500 };
-static int is_large, n_tied;
+static int is_large, n_tied, n_staying;
 int __real_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
 int __real_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set);
@@ -154,6 +154,17 @@ int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
         return -1;
     CPU_ZERO_S(size, set);
     CPU_SET_S(OURS, size, set);
+    CPU_SET_S(OURS + 1, size, set);
+    return 0;
+}
+
+int __real_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set);
+int __wrap_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set);
+int __wrap_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
+{
+    if (!is_large)
+        return __real_sched_setaffinity(pid, size, set);
+    n_staying += CPU_COUNT_S(size, set) == 1 && CPU_ISSET_S(OURS, size, set);
     return 0;
 }
 
@@ -167,10 +178,14 @@ int __wrap_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t
 
 static void test_large_machine(void)
 {
+    struct pipe_near near = { .n = 1 };
     hcy_device *cpu = NULL;
 
     is_large = 1;
-    is_int(hcy_processors(), 1, "of 2048 processors this process may use one");
+    is_int(hcy_processors(), 2, "of 2048 processors this process may use two");
+    near.is_near[OURS] = 1;
+    hcy__near_stay(&near);
+    is_int(n_staying, 1, "a thread stays on the one that is near a device");
     is_int(hcy_device_open(&cpu, "cpu@cores=7"), HCY_EINVAL, "others are refused");
     is_int(hcy_device_open(&cpu, "cpu@cores=1500@threads=2"), 0, "its own is taken");
     is_int(n_tied, 1, "and the pool's thread is tied to it");

@@ -1,7 +1,7 @@
 /* sort_digits - sorting rows on a GPU by digits (backends/gpu/eval/digits.cl), where there is none: the text, with
  * lanes that are threads (lanes.h), against a stable sort of the host's.  Built three times: integers of 8 bytes with
- * their places, by lanes in step, whose tiles tell one another what they have; smaller ones that share a word with
- * their places (PLACES 0); and floats (FLOATS 1) without places, as devices without such lanes do it. */
+ * their places, by lanes in step, whose tiles tell one another what they have; values alone, and smaller ones that
+ * share a word with their places (PLACES 0); and floats (FLOATS 1) without places, as devices without such lanes do. */
 #include "tap.h"
 
 #include <unistd.h>

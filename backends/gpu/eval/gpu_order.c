@@ -12,8 +12,8 @@ typedef uint64_t u64;
 #define HELPER static inline
 #include "eval_merge.h"
 
-enum { DIGITS = 256 };
-enum { MOST_LENGTH = (1 << 30) - 1 }; /* what tiles tell has two bits beside the number */
+/* MOST_LENGTH: what tiles tell one another has two bits beside the number. */
+enum { DIGITS = 256, MOST_LENGTH = (1 << 30) - 1 };
 
 /* Words, and their places if they go by themselves: what passes and merges go from, and to. */
 struct lane {
@@ -249,7 +249,8 @@ static enum key_way choose_way(const hcy_eval_job *job)
         return BY_MERGES;
     if (hcy__sort_rules[memory].bytes <= sizeof(uint32_t))
         return PACKED;
-    /* A pass moves a quarter more than a merge; nine merges make a row of a tile, in place of eight passes. */
+    /* A pass moves as much as a merge, and what counts its digits a quarter more; nine merges make a row of a tile, in
+     * place of eight passes. */
     return job->span <= GPU_SORT_TILE ? BY_MERGES : BY_PLACES;
 }
 
