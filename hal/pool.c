@@ -3,12 +3,15 @@
  * A buffer is released only when no command uses it any more (commands hold references), so a block in the pool is
  * free at once, whatever the queues do.  Size classes are 8 steps to a power of two: at most an eighth is wasted,
  * and nothing where the device has no room for that: such a block has no class, and is not kept.
+ * HALCYON_POOL=0 has neither: with blocks of the very size that was asked for, given back at once, tools that look for
+ * reads and writes beyond memory, or of memory that is gone, see those of kernels.
  * What is kept stays below an eighth of the device's memory.  Where a device has none left, memory may be on its way
  * back, from commands that have not ended: who submits faster than the device works is held back here.  Thread-safe.
  */
 #include "hal_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define KINDS 3
@@ -31,6 +34,7 @@ struct hcy__pool {
     struct entry *kept[KINDS][CLASSES];
     hcy_pool_stats stats;
     uint64_t limit;
+    bool is_off; /* HALCYON_POOL=0 */
     atomic_size_t n_freed; /* blocks that have come back */
 };
 
@@ -53,8 +57,10 @@ static size_t class_of(size_t size, size_t *rounded)
 int hcy__pool_create(struct hcy__pool **pool, hcy_device *dev)
 {
     struct hcy__pool *p = calloc(1, sizeof *p);
+    const char *wanted = getenv("HALCYON_POOL");
     if (!p)
         return hcy_fail(HCY_ENOMEM, "out of memory for a device's pool");
+    p->is_off = wanted && !strcmp(wanted, "0");
     p->dev = dev;
     /* Kept memory is lost to other processes on the device, so it stays a small share. */
     p->limit = dev->info.memory / 8;
@@ -147,6 +153,8 @@ int hcy__pool_alloc(struct hcy__pool *pool, int mem, size_t size, hcy_block *blo
     size_t rounded, class = class_of(size, &rounded);
     if (rounded < size || class >= CLASSES)
         return hcy_fail(HCY_ERANGE, "%zu bytes are more than any device has", size);
+    if (pool->is_off)
+        rounded = size;
     if (take_kept(pool, mem, class, block))
         return 0;
     int status = alloc_block(pool->dev, mem, rounded, block);
@@ -173,7 +181,7 @@ void hcy__pool_free(struct hcy__pool *pool, int mem, hcy_block *block)
     pool->stats.in_use -= block->size;
     /* All blocks of a class have one size, so that any of them serves the next request.  A lost device's memory is of
      * no use to the next one. */
-    bool keep = e && block->size == rounded && pool->stats.cached + block->size <= pool->limit &&
+    bool keep = e && !pool->is_off && block->size == rounded && pool->stats.cached + block->size <= pool->limit &&
                 !atomic_load(&pool->dev->is_lost);
     if (keep) {
         e->block = *block;

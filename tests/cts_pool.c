@@ -129,6 +129,25 @@ static void test_exact(void)
     dev = kept;
 }
 
+/* Without a pool there is neither room behind a buffer nor a buffer after its end. */
+static void test_off(void)
+{
+    enum { SIZE = 99001 };
+    hcy_device *kept = dev;
+    setenv("HALCYON_POOL", "0", 1);
+    dev = cts_open();
+    unsetenv("HALCYON_POOL");
+    hcy_buffer *a = cts_buffer(dev, SIZE);
+    is_int((intmax_t)stats().in_use, SIZE, "HALCYON_POOL=0: as many bytes as are asked for");
+    hcy_buffer_release(a);
+    ok(!stats().in_use && !stats().cached, "none is kept");
+    a = cts_buffer(dev, SIZE);
+    ok(!stats().hits && stats().misses == 2, "the device gave both");
+    hcy_buffer_release(a);
+    hcy_device_release(dev);
+    dev = kept;
+}
+
 /* Many sizes come and go; what is kept stays bounded, and everything is accounted for. */
 static void test_churn(void)
 {
@@ -170,6 +189,7 @@ int main(int argc, char **argv)
     test_in_flight();
     test_churn();
     test_exact();
+    test_off();
     hcy_device_release(dev);
     return done_testing();
 }
