@@ -21,6 +21,7 @@
     X(F64, float64, double, 'f', 8)
 
 struct hcy_pixel_type {
+    const char *name;
     char kind;
     uint8_t bytes;
     bool is_signed, is_float;
@@ -29,10 +30,17 @@ struct hcy_pixel_type {
 /* NULL: no such type. */
 static inline const struct hcy_pixel_type *hcy_pixel_type(uint32_t type)
 {
-#define ROW(NAME, name, c_type, kind, bytes) [HCY_PIXEL_##NAME] = { kind, bytes, kind != 'u', kind == 'f' },
+#define ROW(NAME, name, c_type, kind, bytes) [HCY_PIXEL_##NAME] = { #name, kind, bytes, kind != 'u', kind == 'f' },
     static const struct hcy_pixel_type rows[] = { HCY_PIXEL_TYPES(ROW) };
 #undef ROW
     return type && type < sizeof rows / sizeof rows[0] ? &rows[type] : NULL;
+}
+
+/* For messages, whatever the number. */
+static inline const char *hcy_pixel_name(uint32_t type)
+{
+    const struct hcy_pixel_type *pixel = hcy_pixel_type(type);
+    return pixel ? pixel->name : "unknown";
 }
 
 #endif

@@ -7,7 +7,8 @@
 #include "info_arrays.h"
 #include "inputs.h"
 #include "plot.h"
-#include <bslz4/bslz4_format.h>
+#include <azint/azint_pixels.h>
+#include <bslz4/bslz4_job.h>
 #include <fcntl.h>
 #include <halcyon/azint.h>
 #include <halcyon/stack.h>
@@ -164,29 +165,6 @@ static int tell_results(const char *path)
 
 /* --- Images --- */
 
-static const char *name_pixels(uint32_t type)
-{
-    static const struct {
-        uint32_t type;
-        const char *name;
-    } names[] = { { HCY_PIXEL_U8, "uint8" },   { HCY_PIXEL_U16, "uint16" }, { HCY_PIXEL_U32, "uint32" },
-                  { HCY_PIXEL_U64, "uint64" }, { HCY_PIXEL_I8, "int8" },    { HCY_PIXEL_I16, "int16" },
-                  { HCY_PIXEL_I32, "int32" },  { HCY_PIXEL_I64, "int64" },  { HCY_PIXEL_F32, "float32" },
-                  { HCY_PIXEL_F64, "float64" } };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (names[i].type == type)
-            return names[i].name;
-    return "pixels";
-}
-
-static const char *name_codec(uint32_t codec)
-{
-    return codec == HCY_CODEC_BSLZ4        ? "bitshuffle and LZ4"
-           : codec == HCY_CODEC_BITSHUFFLE ? "bitshuffle"
-           : codec == HCY_CODEC_LZ4        ? "LZ4"
-                                           : "plain, or decoded while it is read";
-}
-
 /* A single image of zeros and something else is most likely a mask. */
 static int is_mask(const hcy_stack_info *info, const char *path)
 {
@@ -264,12 +242,14 @@ static void tell_frames(hcy_stack *stack, const char *path, const struct values 
         return;
     }
     printf("%s: %s%llu %s of %u x %u %s\n", path, info->frames == 1 ? "" : "a stack of ", (unsigned long long)info->frames,
-           info->frames == 1 ? "frame" : "frames", info->height, info->width, name_pixels(info->pixel_type));
+           info->frames == 1 ? "frame" : "frames", info->height, info->width, hcy_pixel_name(info->pixel_type));
     if (*info->dataset)
         info_say("dataset", "%s", info->dataset);
     if (*info->channel_name)
         info_say("channel", "%s", info->channel_name);
-    info_say("stored", "%s; %.1f MB of pixels in %.1f MB", name_codec(info->codec), 1e-6 * (double)info->raw_bytes,
+    const char *coded =
+        info->codec == HCY_CODEC_NONE ? "plain, or decoded while it is read" : hcy_bslz4_codec_name(info->codec);
+    info_say("stored", "%s; %.1f MB of pixels in %.1f MB", coded, 1e-6 * (double)info->raw_bytes,
         1e-6 * (double)info->stored_bytes);
     if (info->expected > info->frames)
         info_say("expected", "%llu frames: --follow waits for the others", (unsigned long long)info->expected);

@@ -1,6 +1,8 @@
 /* pull.c - a run over a stack's frames in the caller's thread, and what it has in common with the push form: how runs
  * begin and end. */
 #include "pipeline_priv.h"
+#include "azint_pixels.h"
+#include "bslz4_job.h"
 
 #include <halcyon/backend.h>
 
@@ -54,10 +56,11 @@ static int check_stack(const hcy_pipeline *p, const hcy_stack *stack, uint64_t f
     if (info->codec != coding->codec || info->elem_size != coding->elem_size ||
         info->frame_bytes != coding->image_bytes || info->pixel_type != p->source.pixel_type)
         return hcy_fail(HCY_EINVAL,
-                        "%s: its frames (codec %u, pixel type %u, %llu bytes) are not stored as those that the pipeline "
-                        "was made for (codec %u, pixel type %u, %llu bytes)",
-                        info->path, info->codec, info->pixel_type, (unsigned long long)info->frame_bytes, coding->codec,
-                        p->source.pixel_type, (unsigned long long)coding->image_bytes);
+                        "%s: its frames (%s, pixels of %s, %llu bytes) are not stored as those that the pipeline "
+                        "was made for (%s, pixels of %s, %llu bytes)",
+                        info->path, hcy_bslz4_codec_name(info->codec), hcy_pixel_name(info->pixel_type),
+                        (unsigned long long)info->frame_bytes, hcy_bslz4_codec_name(coding->codec),
+                        hcy_pixel_name(p->source.pixel_type), (unsigned long long)coding->image_bytes);
     if (first >= last || last > info->frames)
         return hcy_fail(HCY_ERANGE, "frames %llu to %llu (not included): %s has %llu, counted from 0",
                         (unsigned long long)first, (unsigned long long)last, info->path,

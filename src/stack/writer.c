@@ -1,6 +1,7 @@
 /* writer.c - writing stacks, whatever the format: arguments, and frames coded by the calling thread. */
 #include "writer.h"
 #include "sized.h"
+#include <bslz4/bslz4_job.h>
 #include <halcyon/backend.h>
 #include <halcyon/bslz4.h>
 #include <stdatomic.h>
@@ -27,7 +28,8 @@ static int check_writer_options(const hcy_stack_writer_options *opts, size_t *im
         return hcy_fail(HCY_EINVAL, "hcy_stack_create: %llu frames of %u x %u pixels make no stack",
                         (unsigned long long)opts->frames, opts->height, opts->width);
     if (opts->codec != HCY_CODEC_NONE && opts->codec != HCY_CODEC_BSLZ4 && opts->codec != HCY_CODEC_LZ4)
-        return hcy_fail(HCY_EUNSUPPORTED, "hcy_stack_create: codec %u cannot be written", opts->codec);
+        return hcy_fail(HCY_EUNSUPPORTED, "hcy_stack_create: codec %u (%s) cannot be written; HCY_CODEC_NONE, HCY_CODEC_BSLZ4 "
+                        "and HCY_CODEC_LZ4 can", opts->codec, hcy_bslz4_codec_name(opts->codec));
     if (opts->contiguous && opts->codec != HCY_CODEC_NONE)
         return hcy_fail(HCY_EINVAL, "hcy_stack_create: coded frames cannot lie next to one another");
     /* HDF5 counts a chunk's bytes in 32 bits */
