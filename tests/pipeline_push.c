@@ -481,6 +481,36 @@ static void test_finish_beside_poll(void)
     rig_close(&r);
 }
 
+static void *finish_once(void *pipeline)
+{
+    return (void *)(intptr_t)hcy_pipeline_finish(pipeline);
+}
+
+/* One of several threads that finish at once does it. */
+static void test_finish_beside_finish(void)
+{
+    struct rig r;
+    int wrong = 0;
+    rig_open(&r, "cpu@threads=1", 4, 0);
+    for (int i = 0; i < 50; i++) {
+        pthread_t threads[3];
+        int finished = 0;
+        wrong += hcy_pipeline_start(r.pipeline, &r.push) != 0;
+        wrong += hcy_pipeline_submit(r.pipeline, chunks[0].at, chunks[0].size, 0, NULL, NULL) != 0;
+        for (int t = 0; t < 3; t++)
+            pthread_create(&threads[t], NULL, finish_once, r.pipeline);
+        for (int t = 0; t < 3; t++) {
+            void *status = NULL;
+            pthread_join(threads[t], &status);
+            finished += !status;
+            wrong += status && (intptr_t)status != HCY_ESTATE && (intptr_t)status != HCY_EINVAL; /* it comes too late */
+        }
+        wrong += finished != 1;
+    }
+    is_int(wrong, 0, "one of three threads finishes, the others hear it");
+    rig_close(&r);
+}
+
 static void *submit_some(void *rig)
 {
     struct rig *r = rig;
@@ -642,6 +672,7 @@ int main(void)
     test_refuse();
     test_poll();
     test_finish_beside_poll();
+    test_finish_beside_finish();
     test_threads();
     test_endings();
     for (int in_place = 0; in_place < 2; in_place++) {

@@ -43,7 +43,8 @@ struct pipe_push {
     hcy_pipeline_push_options opts;
     struct pipe_chunk *queue; /* [lock] a ring of opts.queue, `head` the oldest of n */
     size_t head, n;           /* [lock] */
-    int ends;                 /* [lock] a finish has come: its threads leave */
+    int finishing;            /* [lock] a finish has come, which alone may end the push */
+    int ends;                 /* [lock] it has waited: the push's threads leave */
     size_t inside;            /* [lock] threads that poll or flush: the end waits for them */
     uint64_t dropped;         /* [lock] since the last one that left the queue */
     int lent;                 /* the ring's front is with who polls: */
@@ -642,10 +643,17 @@ int hcy_pipeline_finish(hcy_pipeline *p)
     int status = hcy__check_outside(p, "hcy_pipeline_finish");
     if (status)
         return status;
-    if (!p->push)
-        return hcy_fail(HCY_EINVAL, "there is no push to finish");
     hcy_error error;
     hcy__pipe_lock(&p->control);
+    if (!p->push)
+        status = hcy_fail(HCY_EINVAL, "there is no push to finish");
+    else if (p->push->finishing)
+        status = hcy_fail(HCY_ESTATE, "hcy_pipeline_finish: another thread finishes this push");
+    if (status) {
+        hcy__pipe_unlock(&p->control);
+        return status;
+    }
+    p->push->finishing = 1;
     while (p->push->opts.sink && !hcy__is_stopped(&p->control) &&
            hcy__ring_emitted(&p->ring) < hcy__stats_frames(&p->stats))
         hcy__pipe_wait(&p->control, PIPE_DONE);

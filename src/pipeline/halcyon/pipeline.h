@@ -242,7 +242,7 @@ HCY_API int hcy_pipeline_poll(const hcy_pipeline_frame **frame, hcy_pipeline *pi
 HCY_API int hcy_pipeline_flush(hcy_pipeline *pipeline) HCY_MUST_USE;
 
 /* Flushes, where there is a sink (results nobody polled for are lost), and ends the push: all chunks are back
- * when it returns.  Not while others submit or finish; another thread's poll or flush hears HCY_ESTATE.  The status is
+ * when it returns.  Not while others submit; another thread's poll, flush or finish hears HCY_ESTATE.  The status is
  * what ended the push early, or 0; either way it has ended. */
 HCY_API int hcy_pipeline_finish(hcy_pipeline *pipeline) HCY_MUST_USE;
 
