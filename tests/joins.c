@@ -216,7 +216,8 @@ static void test_locals(void)
                                "soft(v, t) = sign(v) * maximum(abs(v) - t, 0);\n"
                                "both(u, v) = soft(u, 0.5) - soft(v, 0.25);\n"
                                "r = both(x, y);\n"
-                               "r = where(r > 1, 1 + -r, r);   # folded back\n"
+                               "r = where # of each\n"
+                               "    (r > 1, 1 + -r, r);   # folded back\n"
                                "r *= 2;\n"
                                "z = r * r + r;\n"
                                "y = z + reduce(maximum, x) - reduce(minimum, x);";

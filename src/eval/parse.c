@@ -405,13 +405,13 @@ static int parse_name(struct hcy__parser *p)
     char name[64];
     int column = hcy__column(p);
     size_t n = hcy__read_name(p, name);
-    const char *after = p->at + n;
-    after += strspn(after, " \t\r\n");
+    const char *begin = p->at;
+    p->at += n;
+    hcy__skip_space(p);
     /* A name before a parenthesis is a function's, so that an operand may be called `sum` or `min` too. */
-    if (*after == '(') {
-        p->at = after;
+    if (*p->at == '(')
         return parse_call(p, name, column);
-    }
+    p->at = begin;
     int named = hcy__find_named(p, (struct hcy__word){ p->at, n });
     if (named >= 0 || p->status) {
         p->at += n;
