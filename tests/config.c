@@ -124,8 +124,8 @@ static void test_round_trip(void)
         poni.rot1 = k / 1000.;
         poni.wavelength = 1.0332e-10;
         poni.pixel1 = poni.pixel2 = 1e-4;
-        o.npt = k == 2 ? 1 : 17;
-        o.npt_azim = k == 1 || k == 2 ? 5 : 0;
+        o.npt = k == 2 || k == 5 ? 1 : 17;
+        o.npt_azim = k && k != 4 ? 5 : 0;
         o.unit = k & 1 ? "2th_deg" : "q_A^-1";
         o.split = k % 3;
         o.error_model = k == 4 ? HCY_ERRORS_AZIMUTHAL : k == 5 ? HCY_ERRORS_HYBRID : k & 1;

@@ -335,7 +335,7 @@ static int read_bins(const struct hcy__config_file *r)
         "integrate1d", "integrate1d_ng", "integrate2d", "integrate2d_ng", "integrate_radial",
         "sigma_clip",  "sigma_clip_ng",  "medfilt1d",   "medfilt1d_ng",   NULL
     };
-    enum { CURVE = 0, IMAGE = 2, ALONG_CHI = 4 };
+    enum { CURVE = 0, IMAGE = 2, ALONG_CHI = 4, CLIP_NG = 6, MEDIAN_NG = 8 };
     hcy_azint_options *o = &r->to->options;
     const char *method, *class;
     size_t n_azim = 1;
@@ -356,8 +356,9 @@ static int read_bins(const struct hcy__config_file *r)
         which = index_of(method, methods);
     if (!st && which < 0)
         st = hcy__config_unsupported(r, "integrator_method", "is not one that is known");
-    if (!st && which < IMAGE && n_azim > 1)
-        which = IMAGE; /* as pyFAI's worker has it */
+    /* As pyFAI's worker has it, which knows no filters in images; ours do, and their configurations have these names. */
+    if (!st && (which < IMAGE || which == CLIP_NG || which == MEDIAN_NG) && n_azim > 1)
+        which = IMAGE;
     /* pyFAI's images then run from 0 to 360 degrees, ours from -180 to 180 unless a range says otherwise. */
     if (!st && which >= IMAGE && which <= ALONG_CHI && json_is_true(hcy__config_value(r, "chi_discontinuity_at_0")) &&
         o->azimuth_range[0] == o->azimuth_range[1])
