@@ -702,6 +702,34 @@ static void test_real_fft(int dtype, const hcy_space *whole, int n_axes)
     hcy_operator_release(full);
 }
 
+/* Three of 7 real numbers, one behind the other: the second begins between two complex numbers. */
+static void halves_oracle(double complex *out, const double complex *in, bool adjoint)
+{
+    for (int i = 0; i < (adjoint ? 21 : 12); i++)
+        out[i] = 0;
+    for (int v = 0; v < 3; v++)
+        for (int k = 0; k < 4; k++)
+            for (int j = 0; j < 7; j++) {
+                const double complex term = (k ? sqrt(2) : 1) * cexp(-2 * I * acos(-1) * k * j / 7);
+                if (adjoint)
+                    out[7 * v + j] += creal(conj(term) * in[4 * v + k]);
+                else
+                    out[4 * v + k] += term * in[7 * v + j];
+            }
+}
+static void test_real_fft_parts(void)
+{
+    for (int dtype = HCY_FLOAT32; dtype <= HCY_FLOAT64; dtype++) {
+        const hcy_space odd = space_of(dtype, 1, 7, 0, 0);
+        hcy_operator *op = NULL, *all = NULL;
+        st_ok(hcy_operator_fft_real(&op, dev, &odd, 1), "an FFT of an odd number of reals");
+        st_ok(hcy_operator_block_diagonal(&all, (hcy_operator *[]){ op, op, op }, 3), "... three of them");
+        check_operator(all, halves_oracle, "real FFTs of a stack");
+        hcy_operator_release(all);
+        hcy_operator_release(op);
+    }
+}
+
 static void test_transforms(void)
 {
     uint64_t seed = 3;
@@ -730,6 +758,7 @@ static void test_transforms(void)
     test_real_fft(HCY_FLOAT32, &s, 2);
     test_real_fft(HCY_FLOAT64, &cube, 3);
     test_real_fft(HCY_FLOAT64, &cube, 2);
+    test_real_fft_parts();
     for (int j = 0; j < POINTS; j++)
         for (int d = 0; d < 2; d++)
             places[d][j] = (double)(int64_t)cts_random(&seed) / 0x1p63 * 3;

@@ -8,6 +8,8 @@
  */
 #include "operator_priv.h"
 
+#include "hal_priv.h"
+
 #include <halcyon/eval.h>
 #include <halcyon/fft.h>
 #include <math.h>
@@ -37,6 +39,16 @@ static void free_real_fft(void *user)
 
 /* --- Applying --- */
 
+/* The real vector itself, one reference more; memory of its size in its place where it begins between two complex
+ * numbers, as every other part of a stack of odd ones does: transforms take no such view. */
+static int find_aligned(hcy_array **aligned, hcy_array *x)
+{
+    const size_t number = hcy_dtype_size(x->dtype);
+    const bool fits = (x->buffer->offset + (size_t)x->offset * number) % (2 * number) == 0;
+    *aligned = fits ? hcy_array_retain(x) : NULL;
+    return fits ? 0 : hcy_array_empty(aligned, hcy__array_device(x), x->dtype, x->rank, x->shape);
+}
+
 static int transform_forward(hcy_queue *queue, hcy_array *y, const struct real_fft *f, hcy_array *x)
 {
     int status = hcy__operator_submit_fft(queue, y, f->forward, HCY_FFT_FORWARD, x, f->work);
@@ -60,20 +72,34 @@ static int transform_backward(hcy_queue *queue, hcy_array *x, const struct real_
 static int apply_real_fft(hcy_queue *queue, hcy_array *y, void *user, hcy_array *x)
 {
     struct real_fft *f = user;
-    int status = hcy__turn_take(&f->turn, queue);
-    if (!status)
-        status = transform_forward(queue, y, f, x);
-    hcy__turn_give(&f->turn);
+    hcy_array *from = NULL;
+    int status = find_aligned(&from, x);
+    if (!status && from != x)
+        status = hcy_array_copy(queue, from, x);
+    if (!status) {
+        status = hcy__turn_take(&f->turn, queue);
+        if (!status)
+            status = transform_forward(queue, y, f, from);
+        hcy__turn_give(&f->turn);
+    }
+    hcy_array_release(from);
     return status;
 }
 
 static int apply_real_fft_adjoint(hcy_queue *queue, hcy_array *x, void *user, hcy_array *y)
 {
     struct real_fft *f = user;
-    int status = hcy__turn_take(&f->turn, queue);
-    if (!status)
-        status = transform_backward(queue, x, f, y);
-    hcy__turn_give(&f->turn);
+    hcy_array *to = NULL;
+    int status = find_aligned(&to, x);
+    if (!status) {
+        status = hcy__turn_take(&f->turn, queue);
+        if (!status)
+            status = transform_backward(queue, to, f, y);
+        hcy__turn_give(&f->turn);
+    }
+    if (!status && to != x)
+        status = hcy_array_copy(queue, x, to);
+    hcy_array_release(to);
     return status;
 }
 
