@@ -70,7 +70,7 @@ int hcy_dist_norm(hcy_queue *queue, hcy_array *norm, const hcy_dist_layout *layo
 static int reduce_extreme(hcy_queue *queue, hcy_array *norm, hcy_dist *comm, int how)
 {
     hcy_array *bad = NULL;
-    int status = hcy_array_empty(&bad, hcy_queue_device(queue), HCY_FLOAT64, 0, NULL);
+    int status = hcy_array_empty(&bad, hcy_queue_device(queue), HCY_FLOAT64, norm->rank, norm->shape);
     if (!status)
         status = HCY_EVAL(queue, "b = where(n == n, 0, n)", hcy_op_array("b", bad), hcy_op_array("n", norm));
     if (!status)

@@ -189,7 +189,7 @@ static int read_desc(hcy_differences_desc *desc, int *n_axes, const hcy_differen
         *n_axes += desc->kinds[d] != 0;
     }
     if (!status && !*n_axes)
-        status = hcy_fail(HCY_EINVAL, "differences: along no axis");
+        status = hcy_fail(HCY_EINVAL, "differences: along no axis; all kinds, or a Laplacian's factors, are 0");
     if (!status && desc->apart && desc->space.rank >= HCY_ARRAY_MAX_RANK)
         status = hcy_fail(HCY_EINVAL, "differences: those of %d axes apart would have one axis too many",
                           desc->space.rank);
