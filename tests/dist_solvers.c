@@ -143,6 +143,12 @@ static int make_grid_problem(struct problem *p)
     return make_smooth_problem(p, (const int[]){ scene.n_ranks / columns, columns });
 }
 
+/* In blocks of the second axis, whose elements are not one behind the other in the whole. */
+static int make_columns_problem(struct problem *p)
+{
+    return make_smooth_problem(p, (const int[]){ 1, scene.n_ranks });
+}
+
 /* --- Solving --- */
 
 struct way {
@@ -245,6 +251,7 @@ void test_solvers_like_one(void)
 {
     compare_ways(make_rows_problem, true, "blocks of data, replicated unknowns");
     compare_ways(make_image_problem, true, "blocks of unknowns");
+    compare_ways(make_columns_problem, true, "blocks of unknowns along the second axis");
 }
 
 void test_grid_solvers(void)

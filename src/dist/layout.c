@@ -65,6 +65,21 @@ static void fill_firsts(hcy_dist_layout *l)
     }
 }
 
+/* Which of the whole's elements this rank's are, for random vectors: in C order.  Behind other axes each of these has a
+ * run of them. */
+static void number_part(hcy_vectors *v, const hcy_dist_layout *l, const struct hcy__box *mine)
+{
+    int64_t inner = 1;
+    v->first = l->firsts[l->comm->place.rank] * l->row;
+    if (l->axis <= 0)
+        return;
+    for (int d = l->axis + 1; d < l->rank; d++)
+        inner *= l->shape[d];
+    v->first = mine->first[l->axis] * inner;
+    v->run = l->local[l->axis] * inner;
+    v->skip = l->shape[l->axis] * inner - v->run;
+}
+
 /* Shapes, and where this rank's part begins. */
 static int place_part(hcy_dist_layout *l, const int64_t *const *rows)
 {
@@ -85,7 +100,7 @@ static int place_part(hcy_dist_layout *l, const int64_t *const *rows)
     l->vectors.adds_parts = hcy__dist_adds_parts;
     l->vectors.eval_square = hcy__dist_eval_square;
     l->vectors.user = l;
-    l->vectors.first = l->firsts[me] * l->row;
+    number_part(&l->vectors, l, &mine);
     return 0;
 }
 

@@ -48,18 +48,23 @@ int hcy__vector_dot(hcy_queue *queue, hcy_array *sum, const hcy_space *space, hc
 
 int hcy__vector_random(hcy_queue *queue, hcy_array *x, const hcy_space *space, uint64_t seed, int64_t stream)
 {
+#define NUMBER "index + first + index // run * skip"
     const char *text = hcy__space_is_complex(space)
-                           ? "x = complex(normal(seed, index + first, stream), normal(seed, index + first, stream + 1))"
-                           : "x = normal(seed, index + first, stream)";
+                           ? "x = complex(normal(seed, " NUMBER ", stream), normal(seed, " NUMBER ", stream + 1))"
+                           : "x = normal(seed, " NUMBER ", stream)";
+#undef NUMBER
     const hcy_vectors *v = space->vectors;
     int status = 0;
     if (hcy__vectors_random(&status, queue, x, v, seed, stream))
         return status;
     const int64_t first = v && v->size >= offsetof(hcy_vectors, first) + sizeof v->first ? v->first : 0;
+    const bool has_runs = v && v->size >= offsetof(hcy_vectors, skip) + sizeof v->skip && v->run > 0;
     /* Integers of operands have a sign, and a seed none: its highest bit makes other streams. */
     stream += (int64_t)(seed >> 63 << 62);
     return HCY_EVAL(queue, text, hcy_op_array("x", x), hcy_op_integer("seed", (int64_t)(seed & INT64_MAX)),
-                    hcy_op_integer("stream", stream), hcy_op_integer("first", first));
+                    hcy_op_integer("stream", stream), hcy_op_integer("first", first),
+                    hcy_op_integer("run", has_runs ? v->run : INT64_MAX),
+                    hcy_op_integer("skip", has_runs ? v->skip : 0));
 }
 
 int hcy__vector_zero(hcy_queue *queue, hcy_array *x)

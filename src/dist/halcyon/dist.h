@@ -233,8 +233,8 @@ HCY_API int hcy_dist_layout_get_info(hcy_dist_layout_info *info, const hcy_dist_
 /* This rank's part of a new array, undefined: an ordinary array of the layout's local shape.  Not collective. */
 HCY_API int hcy_dist_array(hcy_array **part, hcy_device *dev, const hcy_dist_layout *layout, int dtype) HCY_MUST_USE;
 /* Vectors of a layout, for operators and solvers: in blocks with the sums of hcy_dist_dot(), replicated like a whole
- * vector.  Elements are numbered as there, over a grid block by block: random vectors, by which norms are estimated,
- * are the grid's own.  It holds for as long as the layout, which operators of hcy_dist_operator() keep.  Not
+ * vector.  Random vectors, by which norms are estimated, are those of the whole array for any number of ranks and rows;
+ * over a grid, whose elements are numbered block by block, the grid's own.  It holds for as long as the layout, which operators of hcy_dist_operator() keep.  Not
  * collective. */
 HCY_API int hcy_dist_space(hcy_space *space, const hcy_dist_layout *layout, int dtype) HCY_MUST_USE;
 

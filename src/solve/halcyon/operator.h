@@ -54,8 +54,10 @@ typedef struct hcy_vectors {
      * makes of v and v.  NULL: dot() comes after the text. */
     int (*eval_square)(hcy_queue *queue, hcy_array *sum, void *user, const char *text, const hcy_operand *operands,
                        size_t n);
+    int64_t run, skip; /* of the whole vector's elements `skip` are another part's after each `run` of the array's.  0:
+                          the array has all that follow `first` */
 } hcy_vectors;
-#define HCY_VECTORS_INIT { sizeof(hcy_vectors), NULL, NULL, NULL, 0, NULL, NULL }
+#define HCY_VECTORS_INIT { sizeof(hcy_vectors), NULL, NULL, NULL, 0, NULL, NULL, 0, 0 }
 
 /* What a vector is: float32, float64, complex64 or complex128, contiguous, of this shape. */
 typedef struct hcy_space {
