@@ -209,11 +209,15 @@ static int check_operator_for(const struct hcy__method *m, const hcy_operator *o
     return 0;
 }
 
-/* The operator with sqrt(l2) times the identity under it: least squares with l2 are those of more rows. */
+/* The operator with sqrt(l2) times the identity under it: least squares with l2 are those of more rows.  Rows have the
+ * range's numbers, which may be complex ones of a real x. */
 static int add_rows(hcy_operator **out, hcy_operator *op, double l2)
 {
+    const hcy_space *domain = &op->desc.domain;
     hcy_operator *same = NULL, *rows = NULL;
-    int status = hcy_operator_identity(&same, op->dev, &op->desc.domain);
+    int status = hcy__space_is_complex(domain) == hcy__space_is_complex(&op->desc.range)
+                     ? hcy_operator_identity(&same, op->dev, domain)
+                     : hcy_operator_complex(&same, op->dev, domain);
     if (!status)
         status = hcy_operator_scale(&rows, same, sqrt(l2), 0);
     if (!status)
