@@ -581,6 +581,8 @@ static void test_images(void)
         bail_out("raw.h5 cannot be renamed");
     is_int(hcy_host_array_write(&a, in_folder("raw.mrd:data")), HCY_EINVAL, "nor acquisitions by images: %s",
            hcy_last_error()->text);
+    is_int(hcy_host_array_write(&a, in_folder("raw.h5:/./")), HCY_EINVAL, "nor the whole file: %s", hcy_last_error()->text);
+    is_int(hcy_host_array_write(&a, in_folder("new.mrd:/")), HCY_EINVAL, "... which is no series: %s", hcy_last_error()->text);
     is_int(hcy_host_array_write(&a, in_folder("raw.mrd")) || hcy_host_array_write(&a, in_folder("raw.mrd")), 0,
            "images beside acquisitions, and again");
     check_raw(in_folder("raw.mrd"));

@@ -346,6 +346,12 @@ static void check_shapes(void)
     is_int(hcy_host_array_write(&c, at("few.npy")), 0, "strengths for other spokes");
     is_int(command("-t 1 --unit radians -p spokes.cfl -i few.npy " SPOKES), 1, "... are refused");
     ok(said("must be [50] or [vectors][50]; it is [2][7][7]"), "... which is said");
+    c.shape[0] = 0;
+    is_int(hcy_host_array_write(&c, at("few.npy")), 0, "strengths of no vector");
+    is_int(command("-t 1 --unit radians -p spokes.cfl -i few.npy " SPOKES), 1, "... are refused");
+    ok(said("no numbers in it; it is [0][7][7]"), "... which is said");
+    is_int(command("-t 1 --unit radians --planar -p spokes.cfl -i c.cfl " SPOKES), 1, "spokes in another order are refused");
+    ok(said("it is [5][10][2]; leave --planar"), "... for that alone");
     for (size_t i = 0; i < 2 * p.m; i++)
         rows[i] = (float)oracle_get(&p, p.x[1 - i % 2], i / 2);
     is_int(hcy_host_array_write(&x, at("xyz.npy")), 0, "coordinates of the last axis first");

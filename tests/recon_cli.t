@@ -431,6 +431,7 @@ check '... in half of the room' equals "`wc -c <m.nii`" 8544
 if [ -n "${HCY_HDF5-yes}" ]; then
     "$halcyon" simulate --mri radial --size 32 --coils 4 --spokes 20 --noise 0.02 -q c.h5
     check 'HDF5, to a dataset of the same file' near 0.27 c.h5:/recon c.h5:/samples -t c.h5:/trajectory -n 32,32 --maps c.h5:/maps
+    check '... which needs a name, before anything is computed' refused 2 'no name in it' "$halcyon" recon c.h5:/samples -t c.h5:/trajectory -n 32,32 -o new.h5:/
     check '... is not written over what is read' refused 1 'write over it' "$halcyon" recon c.h5:/samples -t c.h5:/trajectory -n 32,32 -o c.h5:/samples
     check 'acquisitions' "$files" mrd c_samples.npy c_trajectory.npy raw.h5
     check '... need no trajectory' near 0.27 x.npy raw.h5 -n 32,32 --maps c_maps.npy
@@ -531,6 +532,9 @@ fi
 refuse 2 '--modes is missing' 'r_samples.npy -t r_trajectory.npy -o y.npy'
 refuse 2 '--only is for' 'r_samples.npy -t r_trajectory.npy -n 32,32 --only slice=0 -o y.npy'
 refuse 2 '--out is missing' 'r_samples.npy -t r_trajectory.npy -n 32,32'
+refuse 2 'the name has no suffix' 'r_samples.npy -t r_trajectory.npy -n 32,32 -o .npy'
+{ printf '\223NUMPY\001\000\166\000'; printf '%-117s\n' "{'descr': '<c16', 'fortran_order': False, 'shape': (4294967296, 4294967296), }"; } >large.npy
+refuse 1 'large.npy: an array that is larger' 'large.npy -t r_trajectory.npy -n 32,32 -o y.npy'
 refuse 2 'needs 1 to 3 whole numbers' 'r_samples.npy -t r_trajectory.npy -n 32,x -o y.npy'
 refuse 2 'is for --solver fista' "$R --solver cg --reg l1:1 -o y.npy"
 refuse 2 'which takes one' "$R --solver fista --reg l1:1,tv:1 -o y.npy"

@@ -83,9 +83,10 @@ int array_take_reals(void **numbers, const hcy_host_array *a, bool is_double, si
     int status = hcy_host_array_count(&count, a);
     if (status)
         return cli_fail(status);
-    if (count != n || !array_is_real(a, count))
+    const bool is_real = array_is_real(a, count);
+    if (count != n || !is_real)
         return cli_error("%s: %s must be %zu real numbers, one for each point; it is %s%s", path, what, n,
-                         a->is_complex ? "complex " : "", array_words(is, a, 0));
+                         is_real ? "" : "complex ", array_words(is, a, 0));
     *numbers = reals_room(is_double, n);
     if (!*numbers)
         return cli_error("out of memory for %zu %s", n, what);

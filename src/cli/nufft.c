@@ -100,6 +100,9 @@ static int take_vector_shape(struct job *j)
 {
     const hcy_host_array *a = &j->in;
     char is[200];
+    /* No points, or targets, are fine; of no vectors there is nothing to transform. */
+    if (a->rank > 1 && !a->shape[0] && (j->type == 2 || j->m))
+        return cli_error("%s: there are no numbers in it; it is %s", j->v->in, array_words(is, a, 0));
     if (j->type != 2) {
         j->vectors = array_count_vectors(&j->has_vector_axis, a, j->m);
         return j->vectors ? 0

@@ -178,12 +178,13 @@ int points_find(struct points *p, const hcy_host_array *a, const char *path, con
         p->columns = 3;
         p->n = 1;
     }
-    if (!p->columns || !array_is_real(a, numbers)) {
+    const bool is_real = array_is_real(a, numbers);
+    if (!p->columns || !is_real) {
         /* Whoever has an axis after the other is told what says so. */
         bool turned = !p->columns && a->rank > 1 && find_axes(&other, a, numbers, !p->is_planar);
         const char *advice = p->is_planar ? "; leave --planar" : "; give --planar";
         return cli_error("%s: %s must be real, %s with 1 to 3 axes, or [n]; it is %s%s%s", path, what,
-                         p->is_planar ? "[axes][n]" : "[n][axes]", a->is_complex ? "complex " : "",
+                         p->is_planar ? "[axes][n]" : "[n][axes]", is_real ? "" : "complex ",
                          array_words(is, a, 0), turned ? advice : "");
     }
     choose_unit(p, options);

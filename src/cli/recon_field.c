@@ -36,9 +36,10 @@ static int load_map(void **numbers, struct recon *r, const char *path, double un
     int status = recon_read_array(&a, r, path);
     if (r->n_slices > 1)
         snprintf(of_slices, sizeof of_slices, "[%zu], its slices, times ", r->n_slices);
-    if (!status && (!recon_fits_image(r, &a, false) || !array_is_real(&a, n)))
+    const bool fits = !status && recon_fits_image(r, &a, false);
+    if (!status && (!fits || !array_is_real(&a, n)))
         status = cli_error("%s: %s, of %sthe image's %s; it is %s%s", path, what, of_slices, r->size_words,
-                           a.is_complex ? "complex " : "", array_words(is, &a, 0));
+                           fits ? "complex " : "", array_words(is, &a, 0));
     if (!status)
         status = take_numbers(numbers, r, &a, n, n, unit, path);
     hcy_host_array_free(&a);
@@ -83,7 +84,7 @@ static int load_times(struct recon *r, size_t spoke)
         status = cli_fail(st);
     if (!status && ((count != r->n && count != all && count != spoke) || !array_is_real(&a, count)))
         status = cli_error("%s: times must be real numbers, seconds, %zu of a spoke or %zu of all points; it is %s%s",
-                           r->v->times, spoke, all, a.is_complex ? "complex " : "", array_words(is, &a, 0));
+                           r->v->times, spoke, all, array_is_real(&a, count) ? "" : "complex ", array_words(is, &a, 0));
     if (!status)
         status = take_numbers(&r->times, r, &a, count, r->n, 1, r->v->times);
     hcy_host_array_free(&a);

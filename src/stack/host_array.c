@@ -110,9 +110,8 @@ static int read_npy_array(hcy_host_array *a, const char *path, const char *membe
     if (st)
         return st;
     st = take_head(a, &integers, &npy, path);
-    if (!st)
-        st = hcy_host_array_count(&n, a);
-    if (!st && (hcy_size_mul(&bytes, n, hcy__host_array_element(a)) || hcy_size_mul(&stored, n, npy.element)))
+    if (!st && (hcy_host_array_count(&n, a) || hcy_size_mul(&bytes, n, hcy__host_array_element(a)) ||
+                hcy_size_mul(&stored, n, npy.element)))
         st = hcy_fail(HCY_ERANGE, "%s: an array that is larger than can be addressed", path);
     /* The length is compared before malloc(): a damaged header must not ask for more than the file could
      * hold. */

@@ -79,8 +79,9 @@ static int parse_npy_shape(struct hcy__npy *npy, const char *path, const char *t
         behind += strspn(behind, " ");
         if (end && npy->rank == HCY__NPY_RANK)
             return hcy_fail(HCY_EFORMAT, "%s: an array of more than %d axes", path, HCY__NPY_RANK);
+        const size_t rest = strcspn(at, "}\n"); /* of the header's line */
         if (errno || (*behind != ',' && *behind != ')'))
-            return hcy_fail(HCY_EFORMAT, "%s: its shape makes no sense: %.80s", path, at);
+            return hcy_fail(HCY_EFORMAT, "%s: its shape makes no sense: %.*s", path, rest < 80 ? (int)rest : 80, at);
         npy->shape[npy->rank] = n;
         at = behind + (*behind == ',');
     }

@@ -2,6 +2,7 @@
  * behind a colon.  One table for all commands. */
 #include "host_array.h"
 #include "stack_priv.h"
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,6 +121,18 @@ static int is_among_words(const char *word, const char *words)
     return 0;
 }
 
+/* HDF5 passes over empty names and "." on its way, so that of nothing else the whole file is left. */
+static bool is_root(const char *part)
+{
+    size_t n;
+    for (const char *at = part; *at; at += n + (at[n] != 0)) {
+        n = strcspn(at, "/");
+        if (n > 1 || (n && *at != '.'))
+            return false;
+    }
+    return *part != 0;
+}
+
 int hcy_format_of(const char **format, const char *path, unsigned use)
 {
     if (!format || !path)
@@ -127,10 +140,14 @@ int hcy_format_of(const char **format, const char *path, unsigned use)
     /* Of a file of several things one is named for arrays alone. */
     size_t n = use == HCY_WRITE_ARRAY ? hcy_file_length(path) : strlen(path);
     const struct suffix *found = find_suffix(path, n);
-    const char *base = strrchr(path, '/'), *suffix = strrchr(base ? base : path, '.');
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *suffix = strrchr(base, '.');
     *format = found && (found->uses & use) ? found->format : NULL;
+    /* What begins with its only dot has no suffix but a name. */
     if (!*format)
-        return refuse_suffix(path, suffix ? suffix : "", use);
+        return refuse_suffix(path, suffix && suffix != base ? suffix : "", use);
+    if (path[n] && !*found->parts && strcmp(found->format, "npz") && is_root(path + n + 1))
+        return hcy_fail(HCY_EINVAL, "%s: behind the colon is the whole file, and no name in it; give one, as in %.*s:image",
+                        path, (int)n, path);
     if (path[n] && *found->parts && !is_among_words(path + n + 1, found->parts))
         return hcy_fail(HCY_EINVAL, "%s: behind the colon is none of these: %s", path, found->parts);
     return 0;
