@@ -245,6 +245,12 @@ static void check_statuses(void)
     is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_KERFORMULA_NOTVALID,
            "spread_kerformula 99");
     o.spread_kerformula = 0;
+    o.upsampfac = 1.1;
+    finufftf_plan single;
+    is_int(finufftf_makeplan(1, 1, n, 1, 1, 1e-5f, &single, &o), FINUFFT_WARN_EPS_TOO_SMALL,
+           "upsampfac 1.1, float, 1e-5");
+    is_int(finufftf_destroy(single), 0, "... is a plan all the same");
+    o.upsampfac = 0;
     o.fftw_lock_fun = lock; /* not called: it has no data */
     is_int(finufft_makeplan(1, 1, n, 1, 1, 1e-6, &plan, &o), FINUFFT_ERR_LOCK_FUNS_INVALID,
            "one of two lock functions");

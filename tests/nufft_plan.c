@@ -379,24 +379,26 @@ static void check_reach(void)
         double upsampling, eps;
         unsigned width;
         size_t grid;
-        int status;
-    } cases[] = { { 1.25, 1e-8, 0, 0, 0 },           { 1.25, 1e-11, 0, 0, HCY_ERANGE },
-                  { 1.25, 1e-11, 16, 0, 0 },         { 0, 1e-11, 0, 120, HCY_ERANGE },
-                  { 2, 1e-15, 0, 0, 0 },             { 1.45, 3e-14, 0, 0, HCY_ERANGE },
-                  { 1.05, 1e-8, 0, 0, HCY_ERANGE } };
+        int status, precision;
+    } cases[] = { { 1.25, 1e-8, 0, 0, 0, HCY_F64 },           { 1.25, 1e-11, 0, 0, HCY_ERANGE, HCY_F64 },
+                  { 1.25, 1e-11, 16, 0, 0, HCY_F64 },         { 0, 1e-11, 0, 120, HCY_ERANGE, HCY_F64 },
+                  { 2, 1e-15, 0, 0, 0, HCY_F64 },             { 1.45, 3e-14, 0, 0, HCY_ERANGE, HCY_F64 },
+                  { 1.05, 1e-8, 0, 0, HCY_ERANGE, HCY_F64 },  { 1.25, 1e-6, 0, 0, 0, HCY_F32 },
+                  { 1.1, 1e-2, 0, 0, 0, HCY_F32 },            { 1.1, 1e-5, 0, 0, HCY_ERANGE, HCY_F32 },
+                  { 1.1, 1e-5, 8, 0, 0, HCY_F32 },            { 0, 1e-5, 0, 110, HCY_ERANGE, HCY_F32 } };
     const int64_t n = 100;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int type = 1; type <= (cases[i].grid ? 1 : 3); type++) {
             struct problem p;
             hcy_nufft_options o = HCY_NUFFT_OPTIONS_INIT;
             int status;
-            oracle_open(&p, HCY_F64, type, 1, &n, 20, type == 3 ? 30 : 0, 1);
+            oracle_open(&p, cases[i].precision, type, 1, &n, 20, type == 3 ? 30 : 0, 1);
             o.upsampling = cases[i].upsampling;
             o.width = cases[i].width;
             o.grid[0] = cases[i].grid;
             hcy_nufft *plan = oracle_plan(&p, dev, cases[i].eps, &o, &status);
-            is_int(status, cases[i].status, "type %d, upsampling %g, grid %zu, width %u, eps %g", type, o.upsampling,
-                   o.grid[0], o.width, cases[i].eps);
+            is_int(status, cases[i].status, "type %d, upsampling %g, grid %zu, width %u, eps %g%s", type, o.upsampling,
+                   o.grid[0], o.width, cases[i].eps, cases[i].precision == HCY_F32 ? ", float" : "");
             hcy_nufft_destroy(plan);
             oracle_close(&p);
         }

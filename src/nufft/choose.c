@@ -184,17 +184,27 @@ unsigned hcy__nufft_width_for(const hcy_nufft *p, double upsampling)
     return width < most ? width : most;
 }
 
-/* Below this rounding decides, not the window. */
-static const double rounding[] = { [HCY_F32] = 1e-6, [HCY_F64] = 1e-14 };
+/* What the widest window that is taken may be off. */
+static double reach_of(const hcy_nufft_desc *desc, double upsampling)
+{
+    return model(hcy__nufft_widest(desc->precision, upsampling), desc->dim, desc->type == 3, upsampling);
+}
+
+bool hcy__nufft_reaches(const hcy_nufft_desc *desc, double upsampling)
+{
+    /* Below this rounding decides, not the window: in float, what the coarsest grid reaches that is ever chosen. */
+    const double rounding = desc->precision == HCY_F64 ? 1e-14 : reach_of(desc, 1.25);
+    return reach_of(desc, upsampling) <= fmax(desc->eps, rounding);
+}
 
 int hcy__nufft_check_reach(const hcy_nufft *p, double upsampling)
 {
-    double reach = model(HCY_NUFFT_MAX_WIDTH, p->desc.dim, p->desc.type == 3, upsampling);
-    if (p->opts.width || reach <= fmax(p->desc.eps, rounding[p->desc.precision]))
+    if (p->opts.width || hcy__nufft_reaches(&p->desc, upsampling))
         return 0;
-    return hcy_fail(HCY_ERANGE, "%.3g cells a mode and the widest window, %d cells, reach an eps of %.1e, not %g: "
+    return hcy_fail(HCY_ERANGE, "%.3g cells a mode and the widest window, %u cells, reach an eps of %.1e, not %g: "
                     "upsampling 2 does, or none given; a width that is given is taken as it is",
-                    upsampling, HCY_NUFFT_MAX_WIDTH, reach, p->desc.eps);
+                    upsampling, hcy__nufft_widest(p->desc.precision, upsampling), reach_of(&p->desc, upsampling),
+                    p->desc.eps);
 }
 
 /* What rounding is off at the last frequencies of all axes at once, where the window's transform, about as a

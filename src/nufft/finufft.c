@@ -12,6 +12,7 @@ struct hcy_finufft_plan {
     hcy_nufft *nufft; /* NULL: no modes */
     int type, dim;
     bool refused;   /* the last points: there are none */
+    bool is_coarse; /* for its tolerance, which is a warning */
     bool one_stage; /* spreading or interpolation alone, on a grid whose first cell stands at -pi */
     size_t m, n, ntr, real; /* points; modes or targets */
     void (*lock)(void *), (*unlock)(void *); /* the caller's, of FFTW's planner; NULL: none */
@@ -106,6 +107,13 @@ static int check_call(int type, int dim, int ntr, const hcy_finufft_opts *o)
     return 0;
 }
 
+/* Whether a grid that is given has no window for the tolerance. */
+static bool is_too_coarse(const hcy_nufft_desc *desc, double upsampfac)
+{
+    return upsampfac > 1 && (hcy__nufft_width(desc->eps, desc->dim, desc->type == 3, upsampfac) > HCY_NUFFT_MAX_WIDTH ||
+                             !hcy__nufft_reaches(desc, upsampfac));
+}
+
 static int make_nufft(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, double tol, const hcy_finufft_opts *o)
 {
     hcy_nufft_desc desc = HCY_NUFFT_DESC_INIT;
@@ -119,7 +127,8 @@ static int make_nufft(hcy_finufft_plan *p, const int64_t *n_modes, int iflag, do
     desc.eps = tol;
     options.upsampling = o->upsampfac < 8 ? o->upsampfac : 8;
     /* A window that is given is taken for any eps. */
-    if (o->upsampfac > 1 && hcy__nufft_width(tol, p->dim, p->type == 3, o->upsampfac) > HCY_NUFFT_MAX_WIDTH)
+    p->is_coarse = is_too_coarse(&desc, o->upsampfac);
+    if (p->is_coarse)
         options.width = hcy__nufft_widest(desc.precision, o->upsampfac);
     options.order = o->modeord == 1 ? HCY_NUFFT_ZERO_FIRST : HCY_NUFFT_CENTRED;
     options.max_batch = o->maxbatchsize > 0 ? (size_t)o->maxbatchsize : 0;
@@ -162,8 +171,6 @@ int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n
         return code;
     /* A tolerance that cannot be met is a warning there and an error here, so the least one is asked for. */
     double least = precision == 8 ? 0x1p-52 : 0x1p-23;
-    bool small = !(tol >= least) ||
-                 (o.upsampfac > 1 && hcy__nufft_width(tol, dim, type == 3, o.upsampfac) > HCY_NUFFT_MAX_WIDTH);
     hcy_finufft_plan *p = calloc(1, sizeof *p);
     if (!p)
         return refuse_as(FINUFFT_ERR_ALLOC, "out of memory for a plan");
@@ -185,7 +192,7 @@ int hcy_finufft_makeplan(unsigned precision, int type, int dim, const int64_t *n
         return code;
     }
     *plan = p;
-    return small ? FINUFFT_WARN_EPS_TOO_SMALL : 0;
+    return p->is_coarse || !(tol >= least) ? FINUFFT_WARN_EPS_TOO_SMALL : 0;
 }
 
 /* Points for a grid whose first cell stands at -pi, not at 0. */

@@ -157,7 +157,9 @@ unsigned hcy__nufft_width(double eps, int dim, bool type3, double upsampling);
 unsigned hcy__nufft_width_for(const hcy_nufft *plan, double upsampling);
 /* The most cells of a window that the precision has use for. */
 unsigned hcy__nufft_widest(int precision, double upsampling);
-/* Whether eps can be reached on such a grid by a window of the plan's choice: 0, HCY_ERANGE. */
+/* Whether eps can be reached on such a grid by a window of a plan's choice, */
+bool hcy__nufft_reaches(const hcy_nufft_desc *desc, double upsampling);
+/* ... or is not wanted, as the width is given: 0, HCY_ERANGE. */
 int hcy__nufft_check_reach(const hcy_nufft *plan, double upsampling);
 /* Upsampling that is worth looking at, the i-th from 2 down; 0 behind the last. */
 double hcy__nufft_candidate(const hcy_nufft *plan, size_t i);
