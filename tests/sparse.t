@@ -100,6 +100,7 @@ check '... a merge without one' refused 1 '1 of 4 parts is missing: 2/4' merge d
 check '... with one twice' refused 1 'are both part 1/4' merge dealt.0-of-4.h5 dealt.1-of-4.h5 dealt.1-of-4.h5 -o lacking.h5
 check '... with curves' refused 1 'has curves, and not sparse frames' merge dealt.0-of-4.h5 dealt.h5.curves.1-of-4.h5 -o lacking.h5
 check '... with what is no part' refused 1 'one.h5 is not a part' merge dealt.0-of-4.h5 one.h5 -o lacking.h5
+check '... of no part at all' refused 1 'one.h5: .* parts of sparse frames .* --shard' merge one.h5 one.h5 -o lacking.h5
 check '... as no HDF5' refused 2 'merged sparse frames are HDF5' merge dealt.0-of-4.h5 -o lacking.dat
 cp s.h5 other.h5
 check '... a part of another stack' shard other.h5 1/4 other.sparse.h5

@@ -54,7 +54,9 @@ static int check_finished(const struct part *p, hid_t file)
     char status[32], again[96];
     hid_t group = H5Gopen2(file, PROCESS "/halcyon", H5P_DEFAULT);
     if (group < 0)
-        return hcy__h5_fail(HCY_EFORMAT, "%s: no file of curves that halcyon integrate has written", p->path);
+        return hcy__h5_fail(HCY_EFORMAT,
+                            "%s: no file of curves that halcyon integrate has written; parts of sparse frames and of "
+                            "totals are those that --shard makes", p->path);
     hcy__h5_get_text(status, sizeof status, group, "status");
     H5Gclose(group);
     if (strcmp(status, "complete"))
