@@ -168,7 +168,8 @@ enum hcy_reduction { HCY_REDUCE_SUM = 1, HCY_REDUCE_MIN, HCY_REDUCE_MAX };
 HCY_API int hcy_dist_broadcast(hcy_queue *queue, hcy_array *array, hcy_dist *comm, int root) HCY_MUST_USE;
 /* Element by element the sum (of integers, floats, complex numbers), the smallest or the largest of all ranks', in
  * place, to all.  A sum of floats is the same on all ranks, but how it is rounded depends on their number;
- * hcy_dist_dot() has sums that do not. */
+ * hcy_dist_dot() has sums that do not.  What a sum of integers is that their type cannot have is the transport's own:
+ * the largest or smallest of 8 and 16 bits by some builds of Open MPI, elsewhere it wraps. */
 HCY_API int hcy_dist_allreduce(hcy_queue *queue, hcy_array *array, hcy_dist *comm, int reduction) HCY_MUST_USE;
 /* HCY_ECORRUPT on all ranks, in words that name the first one of them, if a rank's array, in C order, has another bit
  * than rank 0's, another type or another number of elements.  Waits for the queue. */
@@ -234,8 +235,8 @@ HCY_API int hcy_dist_layout_get_info(hcy_dist_layout_info *info, const hcy_dist_
 HCY_API int hcy_dist_array(hcy_array **part, hcy_device *dev, const hcy_dist_layout *layout, int dtype) HCY_MUST_USE;
 /* Vectors of a layout, for operators and solvers: in blocks with the sums of hcy_dist_dot(), replicated like a whole
  * vector.  Random vectors, by which norms are estimated, are those of the whole array for any number of ranks and rows;
- * over a grid, whose elements are numbered block by block, the grid's own.  It holds for as long as the layout, which operators of hcy_dist_operator() keep.  Not
- * collective. */
+ * over a grid, whose elements are numbered block by block, the grid's own.  It holds for as long as the layout, which
+ * operators of hcy_dist_operator() keep.  Not collective. */
 HCY_API int hcy_dist_space(hcy_space *space, const hcy_dist_layout *layout, int dtype) HCY_MUST_USE;
 
 /* sum (one float64, or complex128 of complex numbers) = the sum of conj(x) * y over the whole arrays, on each rank:
