@@ -20,7 +20,8 @@ static int check_histogram(hcy_queue *queue, const hcy_array *dst, const hcy_arr
     if (!status && hcy__kind_of(src->dtype) == HCY__KIND_COMPLEX)
         status = hcy_fail(HCY_EINVAL, "hcy_array_histogram: complex numbers have no order");
     if (!status && !(isfinite(low) && isfinite(high) && low < high && isfinite(high - low)))
-        status = hcy_fail(HCY_EINVAL, "hcy_array_histogram: from %g to %g are no bins", low, high);
+        status = hcy_fail(HCY_EINVAL, "hcy_array_histogram: from %g to %g are no bins: the low end is to be below the "
+                          "high one, and both and their difference finite", low, high);
     return status;
 }
 
