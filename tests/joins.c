@@ -248,6 +248,44 @@ static void test_locals(void)
     hcy_array_release(c);
 }
 
+/* What a name stands for reads what is there, a reduction and a scan of it too, where another array's name has written
+ * that memory between two statements. */
+static void test_shared(void)
+{
+    static const struct {
+        const char *text;
+        double y, z;
+    } cases[] = {
+        { "t = sum(a); y = t; b = 10 * b; z = t", 10, 73 },
+        { "t = a - mean(a); y = t; b = 10 * b; z = t", 1.5, 21.75 },
+        { "t = cumsum(a); y = t + 0; b = 10 * b; z = t + 0", 10, 73 },
+        { "t = sum(a); y = t; w = 10 * w; z = t", 10, 10 },
+    };
+    enum { N = 4, ALL = 8 };
+    double numbers[ALL];
+    const int64_t n = ALL;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hcy_array *all = NULL, *a = NULL, *b = NULL, *w = NULL, *y = NULL, *z = NULL, *results = NULL;
+        for (int k = 0; k < ALL; k++)
+            numbers[k] = k + 1;
+        st_ok(hcy_array_from_host(&all, dev, HCY_FLOAT64, 1, &n, numbers), "numbers");
+        st_ok(hcy_array_empty(&results, dev, HCY_FLOAT64, 1, &n), "results");
+        st_ok(hcy_array_slice(&a, all, ":4"), "a");
+        st_ok(hcy_array_slice(&b, all, "2:6"), "b, which begins in a");
+        st_ok(hcy_array_slice(&y, results, ":4"), "y");
+        st_ok(hcy_array_slice(&z, results, "4:"), "z");
+        st_ok(hcy_array_slice(&w, all, "4:"), "w, which does not");
+        st_ok(HCY_EVAL(queue, cases[i].text, hcy_op_array("a", a), hcy_op_array("b", b), hcy_op_array("w", w),
+                       hcy_op_array("y", y), hcy_op_array("z", z)), "%s", cases[i].text);
+        st_ok(hcy_array_to_host(numbers, queue, results), "are read");
+        ok(numbers[N - 1] == cases[i].y && numbers[ALL - 1] == cases[i].z, "%s: %g, %g", cases[i].text, numbers[N - 1],
+           numbers[ALL - 1]);
+        hcy_array *const made[] = { all, a, b, w, y, z, results };
+        for (size_t k = 0; k < sizeof made / sizeof made[0]; k++)
+            hcy_array_release(made[k]);
+    }
+}
+
 /* So many that the numbers of pieces fill pieces of their own; joined by what has one answer in any order. */
 static void test_many(void)
 {
@@ -361,6 +399,7 @@ int main(int argc, char **argv)
     dev = cts_open();
     queue = cts_queue(dev);
     test_locals();
+    test_shared();
     test_many();
     test_nothing();
     test_refusals();

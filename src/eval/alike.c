@@ -31,6 +31,12 @@ void hcy__find_alike(struct hcy__tree *t)
 int hcy__made_before(const struct hcy__emitter *e, int index)
 {
     const struct hcy__node *nodes = e->tree->nodes;
+    const int own = nodes[index].temporary;
+    /* A name's, which an earlier statement read, too: it is the same as long as no memory is shared. */
+    const bool earlier = own >= 0 && own < e->first_temporary;
+    e->compiled->hands_on = e->compiled->hands_on || earlier;
+    if (own >= 0 && !(earlier && e->tree->apart))
+        return own;
     for (int i = 0; i < e->tree->n_nodes; i++)
         if (nodes[i].alike == nodes[index].alike && nodes[i].temporary >= e->first_temporary)
             return nodes[i].temporary;

@@ -309,8 +309,7 @@ static int compile_inner(struct hcy__emitter *e, int index)
 {
     struct hcy__node *node = &e->tree->nodes[index];
     /* A node may be come to more than once: mean() has its sum as a value and as a count of elements. */
-    if (node->temporary < 0)
-        node->temporary = hcy__made_before(e, index);
+    node->temporary = hcy__made_before(e, index);
     if (node->temporary >= 0 || e->status)
         return node->temporary;
     /* The stage around it is not finished yet, so that this one is made with steps of its own and comes before

@@ -27,8 +27,8 @@ int hcy__find_slot(struct hcy__emitter *e, int is_temporary, int which);
 /* joint.c: joint stages of the stages that there are; none is wanting where one cannot be made. */
 void hcy__find_joints(struct hcy__emitter *e);
 
-/* alike.c: nodes are told which are the same; the temporary that the statement has of a node that is like this one, or
- * -1.  What another statement has may be of arrays that were written since. */
+/* alike.c: nodes are told which are the same; the temporary that there is of this node, or that the statement has of
+ * one that is like it, or -1.  What another statement has may be of arrays that were written since. */
 void hcy__find_alike(struct hcy__tree *tree);
 int hcy__made_before(const struct hcy__emitter *e, int node);
 

@@ -75,7 +75,8 @@ struct hcy__check {
 
 struct hcy__compiled {
     int n_stages, n_joints, n_temporaries, n_checks; /* joint stages stand behind all others */
-    bool fast; /* the device's own functions will do */
+    bool fast;     /* the device's own functions will do */
+    bool hands_on; /* a statement takes a reduction or a scan that an earlier one made */
     struct hcy__stage *stages[HCY__STAGES]; /* owned */
     struct hcy__temporary temporaries[HCY__TEMPORARIES];
     struct hcy__check checks[HCY__CHECKS];

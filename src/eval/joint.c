@@ -158,7 +158,11 @@ void hcy__find_joints(struct hcy__emitter *e)
 {
     struct hcy__compiled *c = e->compiled;
     const int n_checks = c->n_checks;
+    const bool hands_on = c->hands_on;
     const hcy_error before = *hcy_last_error(); /* that there is no room for a joint stage is nobody's failure */
+    /* A node that was made for several statements knows what the last one has of it. */
+    if (e->tree->apart)
+        return;
     for (int i = 0, n; i < c->n_stages; i += n) {
         n = count_maps(e, i);
         bool reduces = n && reduces_these(e, i + n, n);
@@ -178,7 +182,8 @@ void hcy__find_joints(struct hcy__emitter *e)
         }
         n = n + reduces > 1 ? n + reduces : 1;
     }
-    /* Integers that must fit a type are those of the stages. */
+    /* Integers that must fit a type are those of the stages, and so is what they hand on. */
     c->n_checks = n_checks;
+    c->hands_on = hands_on;
     hcy_fail_again(&before);
 }

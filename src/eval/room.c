@@ -84,6 +84,9 @@ static void forget_program(struct hcy__device_program *p)
 
 static void free_expression(struct hcy__expression *x)
 {
+    if (!x)
+        return;
+    free_expression(x->apart);
     for (int i = 0; i < hcy__all_stages(&x->compiled); i++) {
         forget_program(&x->programs[i]);
         forget_program(&x->again[i]);
@@ -233,13 +236,16 @@ static void drop_idle(struct hcy__room *room)
         }
 }
 
-static int compile_text(struct hcy__expression *x, const char *text, const hcy_operand *operands, size_t n)
+static int compile_text(struct hcy__expression *x, const char *text, const hcy_operand *operands, size_t n,
+                        bool apart)
 {
     struct hcy__tree *tree = malloc(sizeof *tree);
     int status =
         tree ? hcy__parse(tree, text, operands, n) : hcy_fail(HCY_ENOMEM, "out of memory for an expression");
-    if (!status)
+    if (!status) {
+        tree->apart = apart;
         status = hcy__compile(&x->compiled, tree, operands, n);
+    }
     /* Stages keep nothing of the tree. */
     free(tree);
     for (int i = 0; !status && i < hcy__all_stages(&x->compiled); i++) {
@@ -261,7 +267,7 @@ static int add_expression(struct hcy__expression **out, struct hcy__room *room, 
     if (room->n_expressions >= MOST_EXPRESSIONS)
         drop_idle(room);
     if (!status)
-        status = compile_text(x, text, operands, n);
+        status = compile_text(x, text, operands, n, false);
     /* Whoever failed to parse or compile has freed what was made so far. */
     if (status) {
         free(key);
@@ -314,6 +320,24 @@ int hcy__expression_get(struct hcy__expression **out, struct hcy__room *room, co
     }
     give_back(x);
     return find_or_add(out, room, text, operands, n);
+}
+
+int hcy__expression_apart(struct hcy__expression **apart, struct hcy__room *room, struct hcy__expression *expression,
+                          const char *text, const hcy_operand *operands, size_t n)
+{
+    int status = 0;
+    pthread_mutex_lock(&room->lock);
+    if (!expression->apart) {
+        struct hcy__expression *x = calloc(1, sizeof *x);
+        status = x ? compile_text(x, text, operands, n, true) : hcy_fail(HCY_ENOMEM, "out of memory for an expression");
+        if (status)
+            free(x);
+        else
+            expression->apart = x;
+    }
+    *apart = expression->apart;
+    pthread_mutex_unlock(&room->lock);
+    return status;
 }
 
 void hcy__expression_put(struct hcy__room *room, const char *text, struct hcy__expression *expression)

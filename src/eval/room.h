@@ -62,11 +62,15 @@ struct hcy__expression {
     struct hcy__compiled compiled;
     struct hcy__device_program programs[HCY__STAGES], again[HCY__STAGES];
     _Atomic(struct hcy__known *) known[HCY__STAGES]; /* known.c; the newest first */
+    struct hcy__expression *apart; /* the same with a tree that is apart; NULL: nobody has asked for it */
 };
 
 /* The expression, compiled if it was not; to be given back with the text that it was got by. */
 int hcy__expression_get(struct hcy__expression **expression, struct hcy__room *room, const char *text,
                         const hcy_operand *operands, size_t n);
+/* The same with statements apart, as long as the expression. */
+int hcy__expression_apart(struct hcy__expression **apart, struct hcy__room *room, struct hcy__expression *expression,
+                          const char *text, const hcy_operand *operands, size_t n);
 void hcy__expression_put(struct hcy__room *room, const char *text, struct hcy__expression *expression);
 
 /* One launch of a program. */

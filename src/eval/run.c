@@ -296,10 +296,34 @@ static int find_room(struct hcy__evaluation *v, size_t n)
     return v->room ? 0 : hcy_fail(HCY_EINVAL, "hcy_eval: no array to write to");
 }
 
+/* Whether a statement writes memory that another of the arrays shows. */
+static bool writes_shared(const struct hcy__evaluation *v, const struct hcy__compiled *c)
+{
+    for (int i = 0; i < c->n_stages; i++) {
+        const struct hcy__stage *s = c->stages[i];
+        const int target = s->temporary < 0 ? s->slots[s->target].which : -1;
+        for (size_t k = 0; target >= 0 && k < v->n_operands; k++)
+            if ((int)k != target && v->operands[k].kind == HCY_OPERAND_ARRAY &&
+                hcy__shares_memory(v->operands[target].array, v->operands[k].array))
+                return true;
+    }
+    return false;
+}
+
+/* A name's reduction is made once for all statements that read it, unless what it reads may be written between them
+ * under another name: each makes its own then. */
+static int choose_expression(struct hcy__expression **x, const struct hcy__evaluation *v, struct hcy__expression *kept)
+{
+    *x = kept;
+    if (!kept->compiled.hands_on || !writes_shared(v, &kept->compiled))
+        return 0;
+    return hcy__expression_apart(x, v->room, kept, v->text, v->operands, v->n_operands);
+}
+
 int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, size_t n)
 {
     struct hcy__evaluation v;
-    struct hcy__expression *x = NULL;
+    struct hcy__expression *x = NULL, *kept = NULL;
     if (!queue || !text || (n && !operands))
         return hcy_fail(HCY_EINVAL, "hcy_eval: no %s", !queue ? "queue" : text ? "operands" : "text");
     v.queue = queue;
@@ -311,9 +335,14 @@ int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, si
     if (!status)
         status = find_room(&v, n);
     if (!status)
-        status = hcy__expression_get(&x, v.room, text, operands, n);
+        status = hcy__expression_get(&kept, v.room, text, operands, n);
     if (status)
         return status;
+    status = choose_expression(&x, &v, kept);
+    if (status) {
+        hcy__expression_put(v.room, text, kept);
+        return status;
+    }
     v.compiled = &x->compiled;
     /* As many as the text has: most have none, and clearing all of them takes as long as a short loop. */
     for (int i = 0; i < x->compiled.n_temporaries; i++) {
@@ -330,6 +359,6 @@ int hcy_eval(hcy_queue *queue, const char *text, const hcy_operand *operands, si
         hcy_buffer_release(v.temporaries[i]);
         hcy_array_release(v.arrays[i]);
     }
-    hcy__expression_put(v.room, text, x);
+    hcy__expression_put(v.room, text, kept);
     return status;
 }

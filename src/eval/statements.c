@@ -86,6 +86,7 @@ int hcy__parse(struct hcy__tree *tree, const char *text, const hcy_operand *oper
     struct hcy__parser p = { .tree = tree, .operands = operands, .n_operands = n, .at = text, .calling = -1 };
     tree->text = text;
     tree->n_nodes = tree->n_statements = tree->n_definitions = 0;
+    tree->apart = false;
     int status = check_names(operands, n);
     if (status)
         return status;

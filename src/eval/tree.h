@@ -76,7 +76,8 @@ struct hcy__node {
 struct hcy__tree {
     const char *text;
     int n_nodes, n_statements, n_definitions;
-    bool fast; /* it begins with "fast:" */
+    bool fast;  /* it begins with "fast:" */
+    bool apart; /* each statement makes its own reductions and scans, of names that others have too */
     struct hcy__node nodes[HCY__NODES];
     struct {
         int target, value, column; /* an operand, a node */
