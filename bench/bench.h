@@ -5,6 +5,7 @@
 #include "cli/timer.h"
 #include <halcyon/status.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,6 +17,17 @@ static inline void bench_check(int status, const char *what, int line)
     fprintf(stderr, "line %d: %s: %s (%s) %s\n", line, what, hcy_status_name(status), hcy_last_error()->text,
             hcy_last_error()->vendor);
     exit(1);
+}
+
+/* A number of the command line, all of the text and at least this; what was there before stays if there is none. */
+static inline bool bench_number(double *number, const char *text, double least)
+{
+    char *end;
+    const double read = strtod(text, &end);
+    if (end == text || *end || !(read >= least && read <= 1e15))
+        return false;
+    *number = read;
+    return true;
 }
 
 /* Memory that must be there. */

@@ -306,9 +306,13 @@ static void time_all(const int64_t *sizes)
 int main(int argc, char **argv)
 {
     int64_t sizes[] = { 512, 256, 32 };
-    for (int i = 2; i < argc && i < 5; i++)
-        sizes[i - 2] = atoll(argv[i]);
-    if (argc > 5 || sizes[0] < 0 || sizes[1] < 0 || sizes[2] < 1 || sizes[0] > 2048 || sizes[1] > 1024) {
+    bool are_numbers = true;
+    for (int i = 2; i < argc && i < 5; i++) {
+        double size = 0;
+        are_numbers = are_numbers && bench_number(&size, argv[i], 0);
+        sizes[i - 2] = (int64_t)size;
+    }
+    if (argc > 5 || !are_numbers || sizes[0] < 0 || sizes[1] < 0 || sizes[2] < 1 || sizes[0] > 2048 || sizes[1] > 1024) {
         fprintf(stderr, "usage: dist [DEVICES [SIDE [SENSE [COILS]]]]\n");
         return 2;
     }

@@ -104,7 +104,9 @@ static void show(int dim, int precision, int64_t modes, int spokes, int samples,
 
 int main(int argc, char **argv)
 {
-    const double eps = argc > 2 ? atof(argv[2]) : 0;
+    double eps = 0;
+    if (argc > 3 || (argc > 2 && !bench_number(&eps, argv[2], 1e-15)))
+        return fprintf(stderr, "usage: misfit [DEVICE [EPS]]\n"), 2;
     CHECK(hcy_device_open(&dev, argc > 1 ? argv[1] : "cpu"));
     CHECK(hcy_queue_create(&queue, dev));
     for (int precision = HCY_F32; precision <= HCY_F64; precision++) {

@@ -235,8 +235,10 @@ static const char *kind_of(const struct cell *c)
 int main(int argc, char **argv)
 {
     const char *word = argc > 2 ? argv[2] : "";
-    double sigma = argc > 3 ? atof(argv[3]) : 0;
-    if (argc < 2)
+    double sigma = 0, points = 0;
+    bool is_found = false;
+    if (argc < 2 || argc > 5 || (argc > 3 && !bench_number(&sigma, argv[3], 0)) ||
+        (argc > 4 && !bench_number(&points, argv[4], 1)))
         return fprintf(stderr, "usage: nufft DEVICE [WORD [SIGMA [POINTS]]]\n"), 1;
     CHECK(hcy_device_open(&dev, argv[1]));
     CHECK(hcy_queue_create(&queue, dev));
@@ -247,7 +249,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
         struct problem p = { .cell = NULL };
         struct cell cell = cells[i];
-        cell.m = argc > 4 ? strtoul(argv[4], NULL, 10) : cell.m;
+        cell.m = points > 0 ? (size_t)points : cell.m;
         for (int type = 1; type <= 2; type++) {
             const struct cell *c = &cell;
             char name[40];
@@ -255,6 +257,7 @@ int main(int argc, char **argv)
                      c->precision == HCY_F32 ? "single" : "double");
             if (!strstr(name, word))
                 continue;
+            is_found = true;
             if (!p.cell)
                 open_problem(&p, c, sigma);
             p.type = type;
@@ -266,5 +269,7 @@ int main(int argc, char **argv)
     free(peer);
     hcy_queue_release(queue);
     hcy_device_release(dev);
-    return 0;
+    if (!is_found)
+        fprintf(stderr, "no cell's name has %s in it: 1d1, mri2, double ...; without a word all are measured\n", word);
+    return !is_found;
 }

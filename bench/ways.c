@@ -35,6 +35,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -351,22 +352,25 @@ static void measure(size_t n, int cold)
 
 int main(int argc, char **argv)
 {
-    if (argc < 2) {
+    double bytes = (double)piece, threads = (double)hcy_processors();
+    if (argc < 2 || argc > 4 || (argc > 2 && !bench_number(&bytes, argv[2], 1)) ||
+        (argc > 3 && !bench_number(&threads, argv[3], 1))) {
         fprintf(stderr, "usage: %s FILE [PIECE [THREADS]]\n", argv[0]);
         return 2;
     }
     path = argv[1];
-    piece = argc > 2 ? strtoul(argv[2], NULL, 10) : piece;
-    size_t most = argc > 3 ? strtoul(argv[3], NULL, 10) : hcy_processors();
+    piece = (size_t)bytes;
+    size_t most = (size_t)threads;
     most = most < MOST_THREADS ? most : MOST_THREADS;
     setvbuf(stdout, NULL, _IOLBF, 0);
     if ((buffered = open(path, O_RDONLY | O_CLOEXEC)) < 0)
         give_up("open");
     direct = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
     file_size = (size_t)lseek(buffered, 0, SEEK_END);
-    n_pieces = piece ? file_size / piece : 0;
-    if (!n_pieces || !most) {
-        fprintf(stderr, "%s has no piece of %zu bytes\n", path, piece);
+    n_pieces = file_size / piece;
+    struct stat kind;
+    if (fstat(buffered, &kind) || S_ISDIR(kind.st_mode) || !n_pieces) {
+        fprintf(stderr, "%s is a folder, or has no piece of %zu bytes\n", path, piece);
         return 2;
     }
     place_size = (piece / PAGE + 3) * PAGE;
