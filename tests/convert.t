@@ -119,6 +119,11 @@ check 'sum -d' "$halcyon" sum s.h5 -o again.npy -q -d cpu@threads=1
 check 'sum -d: the same' cmp sum.npy again.npy
 check 'sum -d: that device' "$halcyon" sum s.h5 -o again.npy -q -d null@kernels=noop
 check 'sum -d: which decodes nothing' not cmp -s sum.npy again.npy
+# One batch, which is the first device's.
+check 'sum --frames' "$halcyon" sum s.h5 -o few.npy -q --frames 0:16
+check 'sum -d: a device that fails is given up' refused 0 'device null was given up, its frames went to the others' \
+    "$halcyon" sum s.h5 -o again.npy -q --frames 0:16 -d null,cpu
+check 'sum -d: the other one does its frames' cmp few.npy again.npy
 check 'sum --dataset: it must be there' refused 1 'nothing' \
     "$halcyon" sum s.h5 -o x.npy -q --dataset /entry/nothing
 check 'sum to HDF5' "$halcyon" sum s.h5 -o sum.h5 -q

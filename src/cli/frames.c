@@ -64,6 +64,8 @@ int frames_open(struct frames *f)
     f->batch = fit > MAX_BATCH ? MAX_BATCH : (size_t)fit;
     if (!f->batch)
         f->batch = 1;
+    if (!(f->lost = calloc(f->n_devices, 1)))
+        return cli_error("no memory for %zu devices", f->n_devices);
     /* From here on the run ends by itself at the first signal and cleans up. */
     interrupt_catch();
     return CLI_OK;
@@ -89,6 +91,7 @@ void frames_close(struct frames *f)
     for (size_t i = 0; i < f->n_devices; i++)
         hcy_device_release(f->devices[i]);
     hcy_list_free(f->devices);
+    free(f->lost);
     hcy_stack_close(f->stack);
     pthread_cond_destroy(&f->changed);
     pthread_mutex_destroy(&f->lock);
@@ -108,7 +111,8 @@ struct worker {
     struct frames *run;
     unsigned number;
     pthread_t id;
-    hcy_queue *queue;
+    size_t device;
+    hcy_queue *queue; /* of that; NULL before its first frame */
     char *chunks; /* batch * max_chunk; NULL: frames are read as pixels */
     char *images; /* batch * frame_bytes */
     hcy_span spans[MAX_BATCH];
@@ -127,7 +131,8 @@ static int prepare_worker(struct worker *w)
     if (!w->images || (info->codec != HCY_CODEC_NONE && !w->chunks))
         return hcy_fail(HCY_ENOMEM, "no memory for %zu frames of %s", batch, info->path);
     /* Threads are dealt out to the devices in turn. */
-    return w->chunks ? hcy_queue_create(&w->queue, w->run->devices[w->number % w->run->n_devices]) : 0;
+    w->device = w->number % w->run->n_devices;
+    return 0;
 }
 
 static void release_worker(struct worker *w)
@@ -198,20 +203,54 @@ static hcy_bslz4_job job_of_frames(const hcy_stack_info *info)
                             .block_bytes = info->block_bytes };
 }
 
+static int decode_spans(struct worker *w, const hcy_bslz4_job *job, size_t n)
+{
+    int status = w->queue ? 0 : hcy_queue_create(&w->queue, w->run->devices[w->device]);
+    return status ? status : hcy_bslz4_decode(w->images, w->reports, w->queue, job, w->spans, n);
+}
+
+/* After a failure that is no frame's: 1, with a device that is left, or 0 with the thread's last error as it was. */
+static int change_device(struct worker *w)
+{
+    struct frames *f = w->run;
+    size_t next = 0;
+    pthread_mutex_lock(&f->lock);
+    const int told = f->lost[w->device];
+    f->lost[w->device] = 1;
+    while (next < f->n_devices && f->lost[next])
+        next++;
+    /* Both of its threads come here; the last device's failure is the run's, which says it. */
+    if (!told && next < f->n_devices) {
+        progress_clear(&f->progress);
+        cli_note("device %s was given up, its frames went to the others: %s",
+                 hcy_device_get_info(f->devices[w->device])->name, hcy_last_error()->text);
+    }
+    pthread_mutex_unlock(&f->lock);
+    if (next == f->n_devices)
+        return 0;
+    hcy_queue_release(w->queue);
+    w->queue = NULL;
+    w->device = next;
+    return 1;
+}
+
 static int decode_batch(struct worker *w, uint64_t first, size_t found)
 {
     hcy_bslz4_job job = job_of_frames(w->run->info);
-    /* Reports of frames that are not decoded say that nothing is wrong with them. */
-    memset(w->reports, 0, sizeof w->reports);
-    if (!w->chunks || !found)
-        return 0;
-    int status = hcy_bslz4_decode(w->images, w->reports, w->queue, &job, w->spans, found), any = 0;
+    int status, any;
+    do {
+        /* Reports of frames that are not decoded say that nothing is wrong with them. */
+        memset(w->reports, 0, sizeof w->reports);
+        status = w->chunks && found ? decode_spans(w, &job, found) : 0;
+        any = 0;
+        for (size_t i = 0; i < found; i++)
+            any |= w->reports[i].status;
+    } while (status && !any && change_device(w));
     for (size_t i = 0; i < found; i++) {
         const hcy_frame_report *r = &w->reports[i];
         if (!r->status)
             continue;
         /* A failed frame is reported as such; only a failure without one is the launch's own. */
-        any = 1;
         size_t blocks;
         /* What is wrong with a chunk's header has words of its own. */
         if (hcy_bslz4_block_count(&blocks, &job, w->spans[i].data, w->spans[i].size) != r->status)
@@ -346,7 +385,7 @@ static void decode_ahead(struct frames *f, unsigned device)
     if (!prepare_worker(&w) && !hcy_stack_read(&size, w.chunks, f->info->max_chunk, f->stack, f->first)) {
         hcy_bslz4_job job = job_of_frames(f->info);
         w.spans[0] = (hcy_span){ w.chunks, size };
-        (void)!hcy_bslz4_decode(w.images, w.reports, w.queue, &job, w.spans, 1);
+        (void)!decode_spans(&w, &job, 1);
     }
     release_worker(&w);
 }

@@ -32,6 +32,7 @@ struct frames {
     uint64_t first, last;
     struct hcy_device **devices;
     size_t n_devices;
+    char *lost; /* [n_devices], under the lock: it failed, and its frames go to the others */
     /* The run's own. */
     struct progress progress;
     double setup; /* seconds until the run began */
