@@ -345,6 +345,12 @@ static void test_halo(void)
     every(right && mismatch_of(op) < 1e-13, "... whose adjoint adds them up");
     every(hcy_dist_halo(&none, NULL, scene.dev, layout, HCY_FLOAT64, -1, 0) == HCY_EINVAL,
           "fewer ghosts than none");
+    const int dtype = scene.rank ? HCY_FLOAT32 : HCY_FLOAT64;
+    every(scene.n_ranks == 1 ||
+              (hcy_dist_halo(&none, NULL, scene.dev, layout, dtype, 1, 1) == HCY_EINVAL && !none &&
+               hcy_dist_transpose(&none, NULL, scene.dev, layout, dtype, NULL, 0) == HCY_EINVAL && !none &&
+               strstr(hcy_last_error()->text, "another type")),
+          "... and of other types on other ranks");
     hcy_operator_release(op);
     hcy_array_release(x);
     hcy_array_release(y);

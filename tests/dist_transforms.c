@@ -331,6 +331,10 @@ static void test_axes(void)
               hcy_dist_fft_real(&none, NULL, scene.dev, layout, HCY_COMPLEX128, (const int[]){ 0 }, 1) == HCY_EINVAL &&
               !none,
           "a real transform of complex numbers");
+    every(scene.n_ranks == 1 ||
+              (hcy_dist_fft(&none, scene.dev, layout, HCY_COMPLEX64, (const int[]){ scene.rank > 0 }, 1) == HCY_EINVAL &&
+               !none && strstr(hcy_last_error()->text, "hcy_dist_fft: ranks have other axes")),
+          "a transform along other axes on other ranks");
     hcy_dist_layout_release(layout);
     every(!hcy_dist_layout_replicated(&layout, scene.comm, 2, shape) &&
               hcy_dist_fft(&none, scene.dev, layout, HCY_FLOAT64, (const int[]){ 0 }, 1) == HCY_EINVAL &&

@@ -137,10 +137,7 @@ static int agree_on_kinds(const hcy_differences_desc *whole, hcy_dist *comm)
 {
     int asked[HCY_ARRAY_MAX_RANK + 2] = { whole->apart, whole->space.dtype };
     memcpy(asked + 2, whole->kinds, sizeof whole->kinds);
-    const uint64_t sum = hcy_cache_sum(asked, sizeof asked);
-    uint64_t ends[2] = { sum, ~sum };
-    const int status = hcy_dist_allreduce_host(ends, comm, HCY_UINT64, 2, HCY_REDUCE_MIN);
-    return status || ends[0] == ~ends[1] ? status : hcy_fail(HCY_EINVAL, "not all ranks ask for the same differences");
+    return hcy__dist_same(comm, asked, sizeof asked, "differences", "kinds or another type");
 }
 
 /* `whole` has kinds and factors; *kept is the result's layout, if there is a place for it. */

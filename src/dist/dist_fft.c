@@ -308,6 +308,12 @@ static int compose_steps(hcy_operator **op, struct steps *s, bool *transformed, 
         s->order[d] = d;
     int status = hcy_dist_allreduce_host(&in_host, layout->comm, HCY_INT32, 1, HCY_REDUCE_MIN);
     s->in_place = in_host;
+    int asked[HCY_ARRAY_MAX_RANK + 2] = { s->dtype, s->halved };
+    for (int d = 0; d < layout->rank; d++)
+        asked[2 + d] = transformed[d];
+    if (!status)
+        status = hcy__dist_same(layout->comm, asked, sizeof asked, s->halved < 0 ? "hcy_dist_fft" : "hcy_dist_fft_real",
+                                "axes or another type");
     if (!status)
         status = add_steps(s, transformed, layout, rows);
     if (!status)

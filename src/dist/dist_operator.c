@@ -103,6 +103,14 @@ int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status)
     return agreed;
 }
 
+int hcy__dist_same(hcy_dist *comm, const void *what, size_t bytes, const char *function, const char *words)
+{
+    const uint64_t sum = hcy_cache_sum(what, bytes);
+    uint64_t ends[2] = { sum, ~sum };
+    const int status = hcy_dist_allreduce_host(ends, comm, HCY_UINT64, 2, HCY_REDUCE_MIN);
+    return status || ends[0] == ~ends[1] ? status : hcy_fail(HCY_EINVAL, "%s: ranks have other %s", function, words);
+}
+
 /* A rank whose operator lacks an adjoint would leave the others waiting in theirs, as would one that adds up where they
  * do not; numbers of two types do not go together. */
 static int compare_own(bool *has_adjoint, bool *goes_twice, const hcy_dist_layout *to, const hcy_dist_layout *from,

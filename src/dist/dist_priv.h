@@ -169,6 +169,8 @@ int hcy__dist_total(hcy_queue *queue, hcy_array *sum, void *layout);
 
 /* hcy_dist_agree() on an operator that was made: one that not all ranks have goes again. */
 int hcy__dist_agree_on(hcy_operator **op, hcy_dist *comm, int status);
+/* HCY_EINVAL on all ranks where they come with other bytes, which `words` name: messages between them would not fit. */
+int hcy__dist_same(hcy_dist *comm, const void *what, size_t bytes, const char *function, const char *words);
 
 /* --- dist_transpose.c --- */
 

@@ -105,6 +105,11 @@ int hcy__dist_turn(hcy_operator **op, hcy_dist_layout **range, hcy_device *dev, 
     struct turned *t = NULL;
     int status = new_turned(&t, domain, axes, blocks);
     int agreed = hcy_dist_agree(domain->comm, status);
+    int asked[HCY_ARRAY_MAX_RANK + 2] = { dtype, blocks };
+    for (int i = 0; !agreed && i < domain->rank; i++)
+        asked[2 + i] = axes ? axes[i] : i;
+    if (!agreed)
+        agreed = hcy__dist_same(domain->comm, asked, sizeof asked, "hcy_dist_transpose", "axes or another type");
     if (!agreed)
         agreed = make_turned_layouts(t, axes, blocks, rows, into);
     if (!agreed)

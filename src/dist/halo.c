@@ -324,13 +324,10 @@ static int make_halo(hcy_operator **op, hcy_dist_layout **padded, hcy_device *de
     if (status)
         return status;
     /* With zeros outside, other widths may make the same parts, but never the same messages. */
-    const uint64_t all = hcy_cache_sum(widths->front, sizeof widths->front) * 3 ^
-                         hcy_cache_sum(widths->back, sizeof widths->back) * 5 ^ (uint64_t)widths->outside << 8;
-    const int64_t sum = (int64_t)(all >> 2);
-    int64_t ends[2] = { sum, -sum };
-    status = hcy_dist_allreduce_host(ends, layout->comm, HCY_INT64, 2, HCY_REDUCE_MIN);
-    if (!status && ends[0] != -ends[1])
-        status = hcy_fail(HCY_EINVAL, "%s: ranks have other widths, or other things outside", function);
+    int64_t asked[2 * HCY_ARRAY_MAX_RANK + 2] = { widths->outside, dtype };
+    memcpy(asked + 2, widths->front, sizeof widths->front);
+    memcpy(asked + 2 + HCY_ARRAY_MAX_RANK, widths->back, sizeof widths->back);
+    status = hcy__dist_same(layout->comm, asked, sizeof asked, function, "widths, another type or other things outside");
     return status ? status : hcy__dist_halo_of(op, padded, dev, layout, dtype, widths);
 }
 
