@@ -630,11 +630,14 @@ interrupted()
         cat said
         [ -s y.npy ] && { [ -z "$limit" ] || "$files" error y.npy r_image.npy $limit; } && break
     done
-    grep '(interrupted)' said && rm y.npy && equals $code 1
+    grep "${words:-(interrupted)}" said && rm y.npy && equals $code 1
 }
 check 'a run that is ended' interrupted 0.3 $R --reg tv:0.001
 check 'a run of frames' interrupted '' $C --spokes-per-frame 5 --maps c_maps.npy --solver primal-dual --reg tv:0.001
 check '... says how many have no image' grep 'the images of 3 of 4 are 0' said
+words='was interrupted'
+check '... in few words with --quiet' interrupted '' $C --spokes-per-frame 5 --maps c_maps.npy --solver primal-dual --reg tv:0.001 -q
+check '... and these' grep 'the images of 3 of 4 are 0' said
 
 # Several devices share the coils.  Iterations multiply rounding: of five, 1e-12 are left.
 D="--iterations ${few:-5} --precision double --eps 1e-12"

@@ -398,6 +398,8 @@ int cli_recon(int argc, char **argv)
         status = write_image(&r);
     if (!status && !v.quiet)
         print_recon(&r);
+    else if (!status && r.info.reason == HCY_SOLVER_CALLBACK) /* the status is to have its reason */
+        cli_error("%s: the run was interrupted, and this is the image until then", v.out);
     if (!status && v.json)
         print_recon_json(&r);
     if (!status)

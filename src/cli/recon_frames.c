@@ -515,9 +515,9 @@ static int solve_apart(struct recon *r)
     /* Frames that were done may all have ended of themselves. */
     if (interrupt_came())
         r->info.reason = HCY_SOLVER_CALLBACK;
-    if (!status && kept < r->n_frames && !r->v->quiet)
-        cli_note("%s: the run was ended before all frames had their turn: the images of %zu of %zu are 0", r->v->out,
-                 r->n_frames - kept, r->n_frames);
+    if (!status && kept < r->n_frames)
+        cli_error("%s: the run was ended before all frames had their turn: the images of %zu of %zu are 0", r->v->out,
+                  r->n_frames - kept, r->n_frames);
     return status;
 }
 
