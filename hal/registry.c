@@ -163,6 +163,23 @@ static const hcy_device_info *best_device(const hcy_device_info *list, size_t n)
     return found;
 }
 
+/* Why backends are absent, the first words of each, for a message about a device that is not there. */
+static void name_reasons(char *words, size_t size)
+{
+    hcy_backend_info *list;
+    size_t n, used = 0;
+    *words = 0;
+    if (hcy_backend_list(&list, &n))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const int cut = strlen(list[i].reason) > 100;
+        if (list[i].status && used < size)
+            used += (size_t)snprintf(words + used, size - used, "%s: %.*s%s; ", list[i].name, cut ? 97 : 100,
+                                     list[i].reason, cut ? "..." : "");
+    }
+    hcy_list_free(list);
+}
+
 /* "gpu@x=y" names the first GPU with that option: *name is its string, malloced.  NULL if `text` is no such word. */
 static int resolve_word(char **name, const char *text)
 {
@@ -190,11 +207,13 @@ static int resolve_word(char **name, const char *text)
     /* The options behind the word are kept and go to whichever device is found. */
     const hcy_device_info *found = kind ? first_of_kind(list, n, kind, 0) : best_device(list, n);
     const char *allowed = getenv("HALCYON_BACKENDS");
-    if (!found)
-        status = hcy_fail(HCY_ENODEV, "there is no device of kind \"%s\" (%s%s%s`halcyon devices` lists what there is, "
-                          "and why not)", word, allowed ? "HALCYON_BACKENDS is " : "", allowed ? allowed : "",
-                          allowed ? "; " : "");
-    else if (!(*name = malloc(strlen(found->name) + strlen(text + head) + 1)))
+    char reasons[360];
+    if (!found) {
+        name_reasons(reasons, sizeof reasons);
+        status = hcy_fail(HCY_ENODEV, "there is no device of kind \"%s\" (%s%.40s%s%s`halcyon devices` lists what there "
+                          "is, and why not)", word, allowed ? "HALCYON_BACKENDS is " : "", allowed ? allowed : "",
+                          allowed ? "; " : "", reasons);
+    } else if (!(*name = malloc(strlen(found->name) + strlen(text + head) + 1)))
         status = hcy_fail(HCY_ENOMEM, "out of memory for a device string");
     else
         sprintf(*name, "%s%s", found->name, text + head);

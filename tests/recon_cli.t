@@ -525,7 +525,7 @@ if "$halcyon" simulate --mri radial --size 16 bare.h5 -q 2>bare.log; then
     refuse 1 'the trajectory is missing: give -t FILE (bare.h5 has no dataset /samples/traj' 'bare.h5:/samples -n 16,16 -o y.npy'
     refuse 1 '^halcyon recon: --modes is missing' 'bare.h5:/samples -t bare.h5:/trajectory -o y.npy'
     check '... in one line' equals "`wc -l <refused.err | tr -d ' '`" 1
-    refuse 1 'none is named: FILE.h5:/NAME' 'bare.h5 -t bare.h5:/trajectory -n 16,16 -o y.npy'
+    refuse 1 'none is named: FILE.h5:/NAME does that; it has /image, /maps, /samples, /trajectory (' 'bare.h5 -t bare.h5:/trajectory -n 16,16 -o y.npy'
 else
     skip 'built without HDF5'
 fi

@@ -4,6 +4,7 @@
 #include "h5_mrd.h"
 #include "h5_read.h"
 #include "h5_virtual.h"
+#include "h5_visit.h"
 #include "isolate.h"
 
 #include <halcyon/backend.h>
@@ -112,10 +113,47 @@ static const char *dataset_name(const char *name)
     return name && *name ? name : "/data";
 }
 
-static int fail_absent(const char *path, const char *name)
+/* The arrays of a file, for a message of one line: what does not fit is counted. */
+struct offer {
+    char list[240];
+    size_t used, left_out;
+};
+
+static int offer_array(void *data, hid_t object, const char *path)
 {
-    return hcy__h5_fail(HCY_ENOENT, "%s has no dataset %s%s", path, dataset_name(name),
-                        name && *name ? "" : ", and none is named: FILE.h5:/NAME does that");
+    struct offer *offer = data;
+    hcy_host_array a;
+    char line[120];
+    int style;
+    if (object < 0 || H5Iget_type(object) != H5I_DATASET ||
+        (!hcy__mrd_is_raw(object) && (take_type(&a, &style, object) || take_array_shape(&a, object))))
+        return 0;
+    const size_t n = (size_t)snprintf(line, sizeof line, "%s/%.100s", offer->used ? ", " : "", path);
+    if (offer->used + n < sizeof offer->list) {
+        memcpy(offer->list + offer->used, line, n + 1);
+        offer->used += n;
+    } else {
+        offer->left_out++;
+    }
+    return 0;
+}
+
+static int fail_absent(hid_t file, const char *path, const char *name)
+{
+    struct offer offer = { "no array", 0, 0 };
+    char why[128], more[40] = "";
+    /* The visit calls HDF5 again, which wipes its words out. */
+    snprintf(why, sizeof why, "%s", hcy__h5_words());
+    /* What can be listed of a damaged file is. */
+    hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
+    if (root >= 0) {
+        (void)hcy__h5_visit(root, offer_array, &offer, path);
+        H5Gclose(root);
+    }
+    if (offer.left_out)
+        snprintf(more, sizeof more, " and %zu more", offer.left_out);
+    return hcy_fail_vendor(HCY_ENOENT, 0, why, "%s has no dataset %s%s; it has %s%s", path, dataset_name(name),
+                           name && *name ? "" : ", and none is named: FILE.h5:/NAME does that", offer.list, more);
 }
 
 /* A series of ISMRMRD's images, as it is named where it is written; -1: there is none. */
@@ -154,7 +192,7 @@ int hcy__host_array_read_h5(hcy_host_array *a, const char *path, const char *nam
     const char *words = dataset_name(name);
     /* All of HDF5 under one lock: the library may have been built without threads. */
     if (!st && (dataset = open_array(&member, file, name)) < 0)
-        st = fail_absent(path, name);
+        st = fail_absent(file, path, name);
     else if (!st && hcy__mrd_is_raw(dataset))
         st = hcy__mrd_read(a, dataset, member, path);
     else if (!st)
@@ -174,7 +212,7 @@ static int open_dataset(hid_t *file, hid_t *dataset, const char *path, const cha
 {
     int st = hcy__h5_open_file(file, path);
     *dataset = st ? -1 : H5Dopen2(*file, dataset_name(name), H5P_DEFAULT);
-    return !st && *dataset < 0 ? fail_absent(path, name) : st;
+    return !st && *dataset < 0 ? fail_absent(*file, path, name) : st;
 }
 
 static void close_dataset(hid_t file, hid_t dataset)
