@@ -35,8 +35,12 @@ int main(int argc, char **argv)
         const double *radius = (double *)(message + head), *intensity = radius + n[0] + n[1];
         for (size_t i = 1; i < bins; i++)
             most = intensity[i] > intensity[most] ? i : most;
-        printf("%llu %llu %14.6e %14.6e %.*s\n", (unsigned long long)series, (unsigned long long)frame,
-               bins ? radius[most % n[0]] : 0, bins ? intensity[most] : 0, (int)head - 40, message + 40);
+        /* Two units' names, a 0 behind each; a curve has one. */
+        const char *unit = message + 40, *end = message + head, *zero = memchr(unit, 0, head - 40);
+        const char *azimuth_unit = n[1] && zero ? zero + 1 : end;
+        printf("%llu %llu %14.6e %14.6e %.*s%s%.*s\n", (unsigned long long)series, (unsigned long long)frame,
+               bins ? radius[most % n[0]] : 0, bins ? intensity[most] : 0, (int)(end - unit), unit,
+               azimuth_unit < end ? " " : "", (int)(end - azimuth_unit), azimuth_unit);
         fflush(stdout);
     }
     return 0;

@@ -512,6 +512,16 @@ with_long_unit()
     return $got
 }
 check '... of a name that is longer than others' with_long_unit
+cakes()
+{
+    "$reader" "ipc://$work/curves" 3 >cakes.out 2>&1 &
+    reader_pid=$!
+    send s.h5 --stream "$at" --rate 20 --frames 40 &
+    # shellcheck disable=SC2086
+    live $plan -q -o cakes.h5 --npt-azim 4 --publish "ipc://$work/curves"
+    wait $reader_pid && wait && equals "`grep -c ' q_nm^-1 chi_deg$' cakes.out`" 3
+}
+[ -z "${HCY_HDF5-yes}" ] || check '... and of cakes with that of azimuth' cakes
 if python3 -c 'import numpy, zmq' 2>python.log; then
     check '--publish, read in Python' published python3 "$script"
 else

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_SIZE = 8, AT_FLAGS = 12, AT_SERIES = 16, AT_FRAME = 24, AT_RADIAL = 32, AT_AZIM = 36, AT_UNIT = 40 };
-enum { LEAST_UNIT = 24, HAS_SIGMA = 1, HAS_FAILED = 2 };
+enum { AT_SIZE = 8, AT_FLAGS = 12, AT_SERIES = 16, AT_FRAME = 24, AT_RADIAL = 32, AT_AZIM = 36, AT_UNITS = 40 };
+enum { LEAST_UNITS = 24, HAS_SIGMA = 1, HAS_FAILED = 2 };
 
 static void put_number(uint8_t *at, uint64_t value, size_t n)
 {
@@ -29,9 +29,10 @@ int publish_begin(struct publish *p, const hcy_azint_plan *plan, uint64_t series
     int status = hcy_azint_plan_get_info(&info, plan);
     if (status)
         return cli_fail(status);
-    /* With a 0 behind it at least, and arrays at a multiple of their numbers' size. */
-    const size_t length = strlen(info.unit->name), unit = length < LEAST_UNIT ? LEAST_UNIT : length / 8 * 8 + 8;
-    const size_t head = AT_UNIT + unit;
+    /* With a 0 behind each at least, and arrays at a multiple of their numbers' size. */
+    const size_t radial = strlen(info.unit->name) + 1, azim = info.n_azim ? strlen(info.azimuth_unit->name) + 1 : 0;
+    const size_t units = radial + azim < LEAST_UNITS ? LEAST_UNITS : (radial + azim + 7) / 8 * 8;
+    const size_t head = AT_UNITS + units;
     p->n_bins = info.n_bins;
     p->with_sigma = info.options.error_model != HCY_ERRORS_NONE;
     p->axes = head + 8 * (info.n_radial + info.n_azim);
@@ -45,7 +46,9 @@ int publish_begin(struct publish *p, const hcy_azint_plan *plan, uint64_t series
     put_number(p->bytes + AT_SERIES, series, 8);
     put_number(p->bytes + AT_RADIAL, info.n_radial, 4);
     put_number(p->bytes + AT_AZIM, info.n_azim, 4);
-    memcpy(p->bytes + AT_UNIT, info.unit->name, length);
+    memcpy(p->bytes + AT_UNITS, info.unit->name, radial);
+    if (azim)
+        memcpy(p->bytes + AT_UNITS + radial, info.azimuth_unit->name, azim);
     uint8_t *at = put_doubles(p->bytes + head, info.radial, info.n_radial);
     put_doubles(at, info.azimuthal, info.n_azim);
     return CLI_OK;

@@ -3,15 +3,15 @@
  * A message, all numbers little-endian; halcyon(1) has the same:
  *
  *     0   8 bytes  "HCYCURV1"
- *     8   u32      bytes before the arrays: 64, and more where the unit's name has 24 bytes or more
+ *     8   u32      bytes before the arrays: 64, and more where the units' names do not fit
  *    12   u32      flags: 1 it has sigma; 2 the frame failed, and there is nothing behind the axes
  *    16   u64      the series' number
  *    24   u64      the frame's number in it
  *    32   u32      bins in radius, n
  *    36   u32      bins in azimuth, m; 0: a curve
- *    40            the unit of the radius, "q_nm^-1", filled up with 0 to where the arrays begin
- *    64   f64      radius[n], azimuth[m] (in degrees, or the other axis that is seen from the sample), intensity[n] or
- *                  [m][n], sigma likewise
+ *    40            the unit of the radius, "q_nm^-1", and with m > 0 that of azimuth, "chi_deg" (degrees) or another, a 0
+ *                  behind each; filled up with 0 to where the arrays begin
+ *    64   f64      radius[n], azimuth[m], intensity[n] or [m][n], sigma likewise
  *
  * Whoever connects late gets the frames from then on, and needs nothing from before.  Single-threaded. */
 #ifndef HCY_CLI_PUBLISH_H
