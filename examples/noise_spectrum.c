@@ -62,8 +62,9 @@ int main(int argc, char **argv)
     if (!status)
         status = transform(queue, dev, x);
     if (!status)
-        status = HCY_EVAL(queue, "where = argmax(abs2(x)); height = max(abs(x)) / sqrt(mean(abs2(x)))",
-                          hcy_op_array("where", where), hcy_op_array("height", height), hcy_op_array("x", x));
+        status = HCY_EVAL(queue, "where = argmax(abs2(x)); height = max(abs(x)) / sqrt((sum(abs2(x)) - max(abs2(x))) / (n - 1))",
+                          hcy_op_array("where", where), hcy_op_array("height", height), hcy_op_array("x", x),
+                          hcy_op_integer("n", N));
     if (!status)
         status = hcy_array_to_host(&place, queue, where);
     if (!status)
