@@ -52,6 +52,10 @@ if command -v script >/dev/null; then
     check '... as is the line of progress' equals "`tr '\r' '\n' <terminal.log | grep -c 'opening s.h5'`" 1
     TERM=dumb script -qc "'$halcyon' integrate s.h5 -p s.poni -o dumb.dat" dumb.log >/dev/null
     check '... which a terminal that cannot write it anew does not get' sh -c "grep 'dumb.dat: ' dumb.log && ! grep opening dumb.log"
+    TERM=xterm script -qc "stty cols 30; '$halcyon' integrate s.h5 -p s.poni -o narrow.dat" narrow.log >/dev/null
+    # 29 characters, and before them three that empty the line.
+    check '... cut to what a narrow one has room for' sh -c "tr '\r' '\n' <narrow.log | LC_ALL=C awk '
+        /plan for/ { n++; if (length != 32) bad = 1 } END { exit bad || !n }'"
 else
     skip 'no script'
 fi

@@ -5,12 +5,29 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 int progress_has_terminal(void)
 {
     const char *name = getenv("TERM");
     return isatty(STDERR_FILENO) && !(name && !strcmp(name, "dumb"));
+}
+
+int progress_columns(void)
+{
+    struct winsize size;
+    return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
+}
+
+void progress_cut(char *line)
+{
+    /* The last column stays free: behind a character there some terminals are on the next line. */
+    int left = progress_columns() - 1;
+    /* The bytes of a character that follow its first one are 10xxxxxx. */
+    while (*line && ((*line & 0xc0) == 0x80 || left-- > 0))
+        line++;
+    *line = 0;
 }
 
 void progress_begin(struct progress *progress, int wanted)
@@ -38,14 +55,16 @@ void progress_clear(struct progress *progress)
 void progress_say(struct progress *progress, const char *fmt, ...)
 {
     va_list args;
+    char line[1024];
     /* A line that overwrites itself makes no sense in a file. */
     if (!progress->on)
         return;
-    pthread_mutex_lock(&line_lock);
-    fputs("\r\033[K", stderr);
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
+    progress_cut(line);
+    pthread_mutex_lock(&line_lock);
+    fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);
     progress->shown = 1;
     pthread_mutex_unlock(&line_lock);

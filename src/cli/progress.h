@@ -13,6 +13,10 @@ struct progress {
     double start;   /* of timer_now */
 };
 
+/* Columns of the terminal that stderr is, 80 where nobody says. */
+int progress_columns(void);
+/* Cuts a line to what that terminal has room for: one that it breaks in two is not found again to be written over. */
+void progress_cut(char *line);
 /* Is stderr a terminal that writes a line anew?  A dumb one, as in an editor's window, shows the commands for that. */
 int progress_has_terminal(void);
 void progress_begin(struct progress *progress, int wanted);

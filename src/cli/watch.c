@@ -4,10 +4,9 @@
 #include "progress.h"
 #include "timer.h"
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 enum { ROWS = 8, MOST_COLUMNS = 160, LEVELS = 8 };
 #define PAUSE_TERMINAL 0.2
@@ -50,9 +49,8 @@ void watch_curve(struct watch *w, const hcy_azint_result *result, uint64_t frame
 
 static int count_columns(void)
 {
-    struct winsize size;
-    int columns = !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
-    return columns < 20 ? 20 : columns > MOST_COLUMNS ? MOST_COLUMNS : columns;
+    int columns = progress_columns();
+    return columns < 2 ? 2 : columns > MOST_COLUMNS ? MOST_COLUMNS : columns;
 }
 
 /* [lock] heights[columns] from 0 to 1, the means of the bins of each column. */
@@ -102,17 +100,30 @@ static int draw_curve(struct watch *w)
     return ROWS + 1;
 }
 
+/* On a terminal a line of its own; else one of three in a row. */
+static void print_line(const struct watch *w, int is_last, const char *fmt, ...) HCY_PRINTF(3, 4);
+static void print_line(const struct watch *w, int is_last, const char *fmt, ...)
+{
+    char line[256];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    if (w->terminal)
+        progress_cut(line);
+    fprintf(stderr, "%s%s", line, w->terminal ? "\033[K\n" : is_last ? "\n" : "  ");
+}
+
 static void print_numbers(const struct tally_counts *c, struct watch *w, struct tally *t, uint64_t series,
                           uint64_t announced)
 {
-    const char *end = w->terminal ? "\033[K\n" : "  ";
-    fprintf(stderr, "series %llu: %llu of %llu frames, %.0f frames/s%s", (unsigned long long)series,
-            (unsigned long long)c->done, (unsigned long long)(announced ? announced : c->received), w->rate, end);
-    fprintf(stderr, "waiting %llu, dropped %llu, skipped %llu, repeated %llu, malformed %llu, failed %llu%s",
-            (unsigned long long)c->waiting, (unsigned long long)c->dropped, (unsigned long long)c->skipped,
-            (unsigned long long)c->repeated, (unsigned long long)c->malformed, (unsigned long long)c->failed, end);
-    fprintf(stderr, "latency p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms%s", 1e3 * tally_latency(t, 0.5),
-            1e3 * tally_latency(t, 0.99), 1e3 * tally_latency(t, 0.999), w->terminal ? end : "\n");
+    print_line(w, 0, "series %llu: %llu of %llu frames, %.0f frames/s", (unsigned long long)series,
+               (unsigned long long)c->done, (unsigned long long)(announced ? announced : c->received), w->rate);
+    print_line(w, 0, "waiting %llu, dropped %llu, skipped %llu, repeated %llu, malformed %llu, failed %llu",
+               (unsigned long long)c->waiting, (unsigned long long)c->dropped, (unsigned long long)c->skipped,
+               (unsigned long long)c->repeated, (unsigned long long)c->malformed, (unsigned long long)c->failed);
+    print_line(w, 1, "latency p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms", 1e3 * tally_latency(t, 0.5),
+               1e3 * tally_latency(t, 0.99), 1e3 * tally_latency(t, 0.999));
 }
 
 void watch_show(struct watch *w, struct tally *t, uint64_t series, uint64_t announced, int force)
