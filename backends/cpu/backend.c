@@ -408,6 +408,9 @@ static int make_tables(hcy_block *tables, struct cpu_kernel_instance *k, cpu_pre
     if (!make)
         return hcy_fail(HCY_EUNSUPPORTED, "kernel %s takes no tables",
                         k->kernel ? k->kernel->name : "of the user's");
+    if (cpu_pool_is_inside(k->dev->pool))
+        return hcy_fail(HCY_ESTATE, "hcy_kernel_prepare: a function that the device runs, whose threads wait for it, "
+                                    "cannot have tables prepared there; do that before its launch");
     /* Tables of a device that is tied to cores are its own, in memory near those; others share them. */
     int status = k->dev->pinned ? make(&blob, &size, k->dev->pool, k->simd, spans, n)
                                 : cpu_tables_prepare(&blob, &size, make, k->dev->pool, k->simd, spans, n);

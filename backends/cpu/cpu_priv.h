@@ -35,6 +35,8 @@ struct cpu_pool;
 /* [begin, end) of n, on thread `thread` of pool_threads(). */
 typedef void (*cpu_range_fn)(void *context, size_t begin, size_t end, unsigned thread);
 unsigned cpu_pool_threads(const struct cpu_pool *pool);
+/* The calling thread is at a piece of the pool's job: another job would wait for this one, which waits for it. */
+bool cpu_pool_is_inside(const struct cpu_pool *pool);
 /* Runs fn over [0, n) in pieces of `grain`, pulled by whichever thread is free; the caller takes part as thread 0.
  * One piece is the caller's.  Returns when all is done.  Calls from several queues take turns. */
 void cpu_pool_for(struct cpu_pool *pool, size_t n, size_t grain, cpu_range_fn fn, void *context);

@@ -59,16 +59,28 @@ unsigned cpu_pool_threads(const struct cpu_pool *pool)
     return pool->threads;
 }
 
+/* The pool at whose job the thread is. */
+static _Thread_local const struct cpu_pool *at_job_of;
+
+bool cpu_pool_is_inside(const struct cpu_pool *pool)
+{
+    return at_job_of == pool;
+}
+
 static void pull_pieces(struct cpu_pool *pool, unsigned thread)
 {
+    /* A function of the user's may be at another device's job, whose thread this is. */
+    const struct cpu_pool *before = at_job_of;
+    at_job_of = pool;
     for (;;) {
         /* Relaxed: the job was handed over under the lock, and pieces do not depend on each other. */
         size_t begin = atomic_fetch_add_explicit(&pool->next, pool->grain, memory_order_relaxed);
         if (begin >= pool->n)
-            return;
+            break;
         size_t end = pool->n - begin > pool->grain ? begin + pool->grain : pool->n;
         pool->fn(pool->context, begin, end, thread);
     }
+    at_job_of = before;
 }
 
 static void *work_on_jobs(void *arg)

@@ -15,7 +15,7 @@
  * the grid, from several threads at once.  args[i] is the address of a buffer's bytes, of a scalar or of a structure.
  * What it returns other than 0 fails the queue with HCY_ELAUNCH, its name and that number in the words.  It must not
  * wait for a queue or an event: its own queue waits for it.  Nor must it have tables prepared (hcy_kernel_prepare(),
- * which pipelines call) on its device, whose threads its launch has: that waits for ever.
+ * which pipelines call) on its device, whose threads its launch has: that is HCY_ESTATE.
  */
 #ifndef HALCYON_CPU_H
 #define HALCYON_CPU_H
