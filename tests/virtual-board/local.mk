@@ -43,7 +43,8 @@ check_DATA = $(user_xclbins)
 CLEANFILES += $(user_xclbins)
 bin_SCRIPTS += halcyon-virtual-board
 halcyon-virtual-board: tests/virtual-board/halcyon-virtual-board.in Makefile
-	$(AM_V_GEN)sed 's#@pkglibdir@#$(pkglibdir)#' $(srcdir)/tests/virtual-board/halcyon-virtual-board.in > $@.tmp && \
+	$(AM_V_GEN)lib='$(pkglibdir)'; sed -e 's#@pkglibdir@#$(pkglibdir)#' -e "s|@pkglib@|$${lib#'$(exec_prefix)'/}|g" \
+	    $(srcdir)/tests/virtual-board/halcyon-virtual-board.in > $@.tmp && \
 	    chmod +x $@.tmp && mv $@.tmp $@
 CLEANFILES += $(board_xclbins) halcyon-virtual-board
 endif
