@@ -30,7 +30,8 @@ int hcy__check_move(const char *function, hcy_queue *queue, const hcy_array *dst
     if (!status)
         status = check_array(function, queue, numbers);
     if (!status && !hcy__is_one_to_one(dst))
-        status = hcy_fail(HCY_EINVAL, "%s: elements of what is written share memory", function);
+        status = hcy_fail(HCY_EINVAL, "%s: elements of what is written share memory, or its axes step into one "
+                          "another: write to an array of its own", function);
     return status;
 }
 

@@ -134,7 +134,7 @@ int hcy__add_node(struct hcy__parser *p, int kind, int column)
     if (p->status)
         return -1;
     if (p->tree->n_nodes == HCY__NODES) {
-        p->status = hcy_fail(HCY_EUNSUPPORTED, "\"%.100s...\": more than %d operations and names",
+        p->status = hcy_fail(HCY_EUNSUPPORTED, "\"%.100s...\": more than %d operations and names: cut it up",
                              p->tree->text, HCY__NODES);
         return -1;
     }

@@ -115,8 +115,8 @@ static int run_map(struct hcy__evaluation *v, struct hcy__expression *x, int i, 
     int status = 0;
     /* Several threads would write one place in any order. */
     if (!hcy__is_one_to_one(target))
-        return hcy_fail(HCY_EINVAL, "%s: elements of what is written share memory",
-                        hcy__where(where, v->text, s->column));
+        return hcy_fail(HCY_EINVAL, "%s: elements of what is written share memory, or its axes step into one another: "
+                        "write to an array of its own", hcy__where(where, v->text, s->column));
     /* What would be read after it was written is written to memory of its own first. */
     if (!fits || has_hazard(o)) {
         status = hcy_array_empty(&aside, hcy__room_device(v->room), target->dtype, rank, shape);

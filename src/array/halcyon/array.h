@@ -93,8 +93,8 @@ HCY_API int hcy_array_to_device(hcy_array **copy, hcy_queue *queue, const hcy_ar
  * Commands of `queue`, on its device, which wait for nothing; dst is an array that is there, of src's type where
  * nothing else is said, and may share memory with what is read: the result is as if all was read first.  An axis below
  * 0 counts from the last one.  The same bits on every device.  HCY_EINVAL: types, shapes or an axis that
- * do not go together, an array of another device; elements to write that share memory.  HCY_EUNSUPPORTED: a device
- * without the kernel.  HCY_ENOMEM: of working memory too. */
+ * do not go together, an array of another device; elements to write that share memory, or whose axes step into one
+ * another.  HCY_EUNSUPPORTED: a device without the kernel.  HCY_ENOMEM: of working memory too. */
 
 /* dst = src[..., numbers, ...], where `numbers` are integers and stand in the place of src's axis: dst has its shape
  * with theirs in that place.  A number below 0 counts from the end.  As no queue waits for its numbers, one outside of
