@@ -16,6 +16,7 @@ check 'curves alone' integrate -d cpu@threads=1 -o alone.dat
 check '--sparse' integrate -d cpu@threads=2 --sparse one.h5 -o one.dat
 check '... the same curves' sh -c 'grep -v "^#" alone.dat >a && grep -v "^#" one.dat >b && [ -s a ] && cmp a b'
 check 'on two devices' integrate -d cpu@threads=1,cpu@threads=1@discrete=1 --sparse two.h5 -o two.dat
+check 'of a cake' refused 2 'leave --npt-azim' integrate --npt-azim 4 --sparse x.h5 -o cake.h5
 check 'stricter, with Poisson errors' integrate -d cpu@threads=1 --error-model poisson --cutoff-pick 3.5 --noise 1.5 --sparse few.h5 -o few.dat
 printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (120, 160), }" >flat.npy
 awk 'BEGIN { for (i = 0; i < 19200; i++) printf "%s", i % 160 < 80 ? "AAAA" : "AAPA" }' >>flat.npy # 12.1 and 13.0

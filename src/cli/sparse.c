@@ -37,8 +37,10 @@ int sparse_prepare(struct sparse *s, const struct integrate_values *v, const hcy
     int status = hcy_azint_plan_get_info(&info, plan);
     if (status)
         return cli_fail(status);
-    if (info.n_azim || info.options.error_model == HCY_ERRORS_NONE)
-        return cli_usage("--sparse needs a curve of one dimension with errors: give --error-model");
+    if (info.n_azim)
+        return cli_usage("--sparse needs a curve in radius: leave --npt-azim and --along-chi");
+    if (info.options.error_model == HCY_ERRORS_NONE)
+        return cli_usage("--sparse needs a curve with errors: give --error-model");
     s->values = v;
     s->pixel_type = pixel_type;
     s->n_pixels = info.height * info.width;
