@@ -168,7 +168,18 @@ static int make_temporary(struct hcy_output *o)
             snprintf(name, size, "%.*s.partial-%ld.%d", n, o->target, (long)getpid(), i);
         else
             snprintf(name, size, "%.*s.partial-%ld", n, o->target, (long)getpid());
+        /* What is there already is another's. */
+        if (!access(name, F_OK)) {
+            errno = EEXIST;
+            continue;
+        }
+        /* A signal that comes while the file is made is handled before open() returns: by then its name is known. */
+        o->listed = enlist(name);
         fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        const bool is_taken = fd < 0 && o->listed && !strike_out(name); /* by that handler, which ends the process */
+        o->listed = o->listed && fd >= 0;
+        if (is_taken)
+            return -1;
         if (fd < 0 && errno != EEXIST)
             break;
     }
@@ -177,7 +188,6 @@ static int make_temporary(struct hcy_output *o)
         return -1;
     }
     o->temporary = name;
-    o->listed = enlist(name);
     return fd;
 }
 

@@ -1,5 +1,5 @@
 /* inject.c - LD_PRELOAD: the allocation of number $FAIL_ALLOC_AT fails, once, or the read or write of number
- * $FAIL_IO_AT; the others go through.
+ * $FAIL_IO_AT; the others go through.  With $SIGNAL_AT_OPEN a SIGTERM comes while a file NAME.partial-PID is made.
  *
  * Allocations count that Halcyon's own files make (the loader's and HDF5's are not ours to survive), reads and writes
  * of files by their descriptors also where HDF5 makes them; over all threads.  At the end `allocations reads-and-writes
@@ -9,6 +9,9 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -208,6 +211,7 @@ static int io_fails(int fd, void *caller)
 typedef ssize_t (*read_fn)(int, void *, size_t);
 typedef ssize_t (*write_fn)(int, const void *, size_t);
 typedef ssize_t (*pread_fn)(int, void *, size_t, off_t);
+typedef int (*open_fn)(const char *, int, ...);
 typedef ssize_t (*pwrite_fn)(int, const void *, size_t, off_t);
 
 ssize_t read(int fd, void *to, size_t n)
@@ -230,5 +234,18 @@ ssize_t pwrite(int fd, const void *from, size_t n, off_t at)
     return io_fails(fd, __builtin_return_address(0)) ? -1 : NEXT(pwrite_fn, "pwrite")(fd, from, n, at);
 }
 
+int open(const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    const int mode = flags & O_CREAT ? va_arg(more, int) : 0;
+    va_end(more);
+    const int fd = NEXT(open_fn, "open")(path, flags, mode);
+    if (fd >= 0 && flags & O_CREAT && strstr(path, ".partial-") && getenv("SIGNAL_AT_OPEN"))
+        raise(SIGTERM);
+    return fd;
+}
+
+int open64(const char *path, int flags, ...) __attribute__((alias("open")));
 ssize_t pread64(int fd, void *to, size_t n, off_t at) __attribute__((alias("pread")));
 ssize_t pwrite64(int fd, const void *from, size_t n, off_t at) __attribute__((alias("pwrite")));

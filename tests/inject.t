@@ -1,6 +1,7 @@
 # The command, and a host that pushes frames, when memory runs out and when files fail: allocations of Halcyon's own, and
 # reads and writes of files, are counted through one run, then each of many fails in a run of its own.  Such a run ends with
-# status 1 and words for it, or does without and has the same result; nothing is left allocated.
+# status 1 and words for it, or does without and has the same result; nothing is left allocated.  At last a signal comes
+# while an output is made.
 #     INJECT_STEP=1: each of them (by hand); else every so many-th.
 halcyon=${HALCYON:-./halcyon}
 work=`mktemp -d "${TMPDIR:-/tmp}/halcyon-inject.XXXXXX"` || exit 99
@@ -123,5 +124,10 @@ while read -r step io command; do
 done <<END
 $commands
 END
+# A signal that comes while an output is made.
+rm -f out.*
+run SIGNAL_AT_OPEN 1 simulate --mri radial --size 8 -q out.h5
+[ $? = 143 ] && [ -z "`ls out.* 2>/dev/null`" ] && good=ok || good='not ok'
+ok "$good" 'a signal while the output is made: nothing of it is left'
 echo "1..$n"
 exit $failed
