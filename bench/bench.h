@@ -19,7 +19,7 @@ static inline void bench_check(int status, const char *what, int line)
     exit(1);
 }
 
-/* A number of the command line, all of the text and at least this; what was there before stays if there is none. */
+/* A number of the command line, at least this; what was there before stays if the text is none. */
 static inline bool bench_number(double *number, const char *text, double least)
 {
     char *end;

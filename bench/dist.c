@@ -312,7 +312,7 @@ int main(int argc, char **argv)
         are_numbers = are_numbers && bench_number(&size, argv[i], 0);
         sizes[i - 2] = (int64_t)size;
     }
-    if (argc > 5 || !are_numbers || sizes[0] < 0 || sizes[1] < 0 || sizes[2] < 1 || sizes[0] > 2048 || sizes[1] > 1024) {
+    if (argc > 5 || !are_numbers || sizes[2] < 1 || sizes[0] > 2048 || sizes[1] > 1024) {
         fprintf(stderr, "usage: dist [DEVICES [SIDE [SENSE [COILS]]]]\n");
         return 2;
     }

@@ -429,11 +429,12 @@ int main(int argc, char **argv)
     hcy_device *dev, *cpu;
     hcy_azint_job job;
     struct batch a, b;
-    if (argc < 2) {
+    double batch = 0;
+    if (argc < 2 || argc > 8 || (argc > 2 && !bench_number(&mean, argv[2], 0)) ||
+        (argc > 5 && !bench_number(&batch, argv[5], 0))) {
         fprintf(stderr, "usage: %s DEVICE [MEAN [BYTES [SPLIT [BATCH [HEIGHTxWIDTH [WHAT]]]]]]\n", argv[0]);
         return 2;
     }
-    mean = argc > 2 ? atof(argv[2]) : 4;
     unsigned elem_size = argc > 3 ? (unsigned)atoi(argv[3]) : 4;
     if (elem_size != 2 && elem_size != 4) {
         fprintf(stderr, "%s: pixels have 2 or 4 bytes, not %s\n", argv[0], argv[3]);
@@ -455,7 +456,7 @@ int main(int argc, char **argv)
     hcy_azint_plan *plan = scene_plan(&scene, split, BINS);
     CHECK(hcy_azint_plan_job(&job, plan, elem_size == 2 ? HCY_PIXEL_U16 : HCY_PIXEL_U32));
     hcy_buffer *tables = make_tables(dev, plan), *cpu_tables = make_tables(cpu, plan);
-    size_t only = argc > 5 ? (size_t)atoi(argv[5]) : 0;
+    size_t only = (size_t)batch;
     if (only)
         launch_once(dev, tables, &job, only);
     for (size_t n = only ? 12 : 1; n <= 11; n += 10) {

@@ -203,15 +203,17 @@ int main(int argc, char **argv)
     hcy_pipeline *pipeline;
     size_t n_devices;
     static const char *const kinds[] = { "pinned", "plain", "unnamed" };
-    double best = 0;
-    if (argc < 2 || (argc > 3 && sscanf(argv[3], "%dx%d", &scene.height, &scene.width) != 2) || scene.height < 1 ||
+    double best = 0, n_frames = 8192, batch = 0, bins = (double)n_bins;
+    if (argc < 2 || argc > 7 || (argc > 2 && !bench_number(&n_frames, argv[2], 1)) ||
+        (argc > 5 && !bench_number(&batch, argv[5], 0)) || (argc > 6 && !bench_number(&bins, argv[6], 1)) ||
+        (argc > 3 && sscanf(argv[3], "%dx%d", &scene.height, &scene.width) != 2) || scene.height < 1 ||
         scene.width < 1 || (argc > 4 && strcmp(argv[4], "no") != 0 && strcmp(argv[4], "full") != 0)) {
         fprintf(stderr, "usage: %s DEVICES [FRAMES [HEIGHTxWIDTH [no|full [BATCH [BINS]]]]]\n", argv[0]);
         return 2;
     }
-    unsigned long frames = argc > 2 ? strtoul(argv[2], NULL, 10) : 8192;
-    options.batch = argc > 5 ? strtoul(argv[5], NULL, 10) : 0;
-    n_bins = argc > 6 ? strtoul(argv[6], NULL, 10) : n_bins;
+    unsigned long frames = (unsigned long)n_frames;
+    options.batch = (size_t)batch;
+    n_bins = (size_t)bins;
     setvbuf(stdout, NULL, _IOLBF, 0);
     CHECK(hcy_device_open_list(&devices, &n_devices, argv[1]));
     scene_open(&scene);

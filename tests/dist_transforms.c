@@ -332,7 +332,7 @@ static void test_axes(void)
               !none,
           "a real transform of complex numbers");
     every(scene.n_ranks == 1 ||
-              (hcy_dist_fft(&none, scene.dev, layout, HCY_COMPLEX64, (const int[]){ scene.rank > 0 }, 1) == HCY_EINVAL &&
+              (hcy_dist_fft(&none, scene.dev, layout, HCY_COMPLEX64, (int[]){ scene.rank > 0 }, 1) == HCY_EINVAL &&
                !none && strstr(hcy_last_error()->text, "hcy_dist_fft: ranks have other axes")),
           "a transform along other axes on other ranks");
     hcy_dist_layout_release(layout);

@@ -356,7 +356,7 @@ static int read_bins(const struct hcy__config_file *r)
         which = index_of(method, methods);
     if (!st && which < 0)
         st = hcy__config_unsupported(r, "integrator_method", "is not one that is known");
-    /* As pyFAI's worker has it, which knows no filters in images; ours do, and their configurations have these names. */
+    /* As pyFAI's worker has it, which knows no filters in images; our configurations do, under these names. */
     if (!st && (which < IMAGE || which == CLIP_NG || which == MEDIAN_NG) && n_azim > 1)
         which = IMAGE;
     /* pyFAI's images then run from 0 to 360 degrees, ours from -180 to 180 unless a range says otherwise. */
