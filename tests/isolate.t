@@ -50,6 +50,7 @@ check 'the reader beside the command is found' built_reader
 no_reader() { HALCYON_H5_READER=$work/none "$halcyon" "$@"; }
 needs_it() { no_reader info s.h5 "$@" >log 2>&1; [ $? = 1 ] && grep "$work/none" log; }
 check 'a reader that is not there is named' needs_it --isolate
+check 'few descriptors are said to be few' refused 1 'Too many open files' sh -c "ulimit -n 10; exec '$halcyon' info s.h5 --isolate"
 check 'calibrate --isolate: it is named, too' refused 1 "$work/none" no_reader calibrate s.h5 -c CeO2 -p s.poni --isolate
 HALCYON_ISOLATE=all
 export HALCYON_ISOLATE

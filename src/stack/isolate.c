@@ -237,7 +237,8 @@ static int make_sockets(int *ours, int *theirs)
         return errno;
     *ours = fcntl(pair[0], F_DUPFD_CLOEXEC, ABOVE);
     *theirs = fcntl(pair[1], F_DUPFD_CLOEXEC, ABOVE);
-    int number = *ours < 0 || *theirs < 0 ? errno : 0;
+    /* EINVAL: the limit of descriptors is not above that. */
+    int number = *ours >= 0 && *theirs >= 0 ? 0 : errno == EINVAL ? EMFILE : errno;
     close(pair[0]);
     close(pair[1]);
     return number;
