@@ -179,6 +179,7 @@ static void test_churn(void)
 int main(int argc, char **argv)
 {
     cts_begin(argc, argv);
+    unsetenv("HALCYON_POOL");
     dev = cts_open();
     if (!hcy_device_get_info(dev)->memory)
         skip_all("%s does not know its memory: nothing is kept", cts_spec);
