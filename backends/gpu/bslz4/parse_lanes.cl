@@ -163,6 +163,8 @@ DEVICE int parse_by_lanes(NEAR struct lanes_room *room, u32 skip, u32 n, struct 
     }
     struct parser whole = { commands, commands, used & 0xffff, used >> 16, all & ~gone, 0, 0, 0 };
     *info = block_info_of(&whole, n, late);
+    /* Who comes next may write to the room, which others must have read. */
+    LANES_BARRIER();
     return good && made == GPU_BLOCK;
 }
 
