@@ -183,7 +183,7 @@ HCY_API int hcy_dist_sendrecv(hcy_queue *queue, hcy_array *received, hcy_dist *c
 HCY_API int hcy_dist_alltoall(hcy_queue *queue, hcy_array *received, hcy_dist *comm, const int64_t *receives,
                               hcy_array *sent, const int64_t *sends) HCY_MUST_USE;
 
-/* The same in host memory, for what is no array: bytes, and `count` numbers of an integer or floating-point type. */
+/* The same in host memory, for what is no array: bytes, and `count` numbers of an integer type, float32 or float64. */
 HCY_API int hcy_dist_broadcast_host(void *data, hcy_dist *comm, size_t bytes, int root) HCY_MUST_USE;
 HCY_API int hcy_dist_allreduce_host(void *data, hcy_dist *comm, int dtype, size_t count, int reduction) HCY_MUST_USE;
 
